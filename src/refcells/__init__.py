@@ -17,6 +17,7 @@ _HOME = {
     "lstm_step_backward": "backward",
     "LSTM": "torch_cells",
     "LSTMCell": "torch_cells",
+    "chrono_init": "torch_cells",
     "set_forget_bias": "torch_cells",
 }
 _MODULES = ("autotest", "backward", "figures", "scalar", "tasks", "torch_cells", "training", "vector")

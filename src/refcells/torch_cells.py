@@ -5,11 +5,12 @@ four blocks of an LSTM's gates come out of one matrix product and are split afte
 """
 
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["LSTM", "LSTMCell", "set_forget_bias"]
+__all__ = ["LSTM", "LSTMCell", "chrono_init", "set_forget_bias"]
 
 
 def _lstm_update(a: Tensor, c_prev: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,21 +102,85 @@ class LSTM(nn.Module):
         return output, (h[None], c[None])
 
 
+def _gate_biases(module: nn.Module, accepted: dict[int, str]) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Every `(blocks, bias_ih, bias_hh)` inside `module`, where `blocks` gates are stacked in each bias.
+
+    Raises:
+        ValueError: if there is none, or if a bias stacks a number of blocks that is not accepted.
+    """
+    found = False
+    for part in module.modules():
+        own = dict(part.named_parameters(recurse=False))
+        for name, bias_ih in own.items():
+            if not name.startswith("bias_ih"):
+                continue
+            suffix = name.removeprefix("bias_ih")
+            hidden = getattr(part, "hidden_size", own[f"weight_hh{suffix}"].shape[1])
+            blocks = bias_ih.shape[0] // hidden
+            if blocks not in accepted:
+                raise ValueError(
+                    f"{type(part).__name__}.{name} stacks {blocks} gate block{'s' * (blocks != 1)}; "
+                    f"expected {' or '.join(f'{n} ({cell})' for n, cell in accepted.items())}"
+                )
+            found = True
+            yield blocks, bias_ih, own[f"bias_hh{suffix}"]
+    if not found:
+        raise ValueError(
+            f"{type(module).__name__} holds no recurrent biases; expected {' or '.join(accepted.values())}"
+        )
+
+
 @torch.no_grad()
 def set_forget_bias(module: nn.Module, value: float = 1.0) -> None:
-    """Set the forget gate's bias of every LSTM parameter in `module` to `value`, all of it in `bias_ih`.
+    """Set the forget gate's bias of every LSTM in `module` to `value`, all of it in `bias_ih`.
 
     PyTorch adds two biases, so setting both to 1 would give 2: `bias_hh`'s share is set to 0.
 
     Args:
-        module: an LSTM or LSTMCell, ours or PyTorch's, or any module whose `bias_ih*` and `bias_hh*` are LSTM biases.
+        module: an LSTM or LSTMCell, ours or PyTorch's, or a module that holds some and no other recurrent cell.
         value: the bias that the forget gate shall have.
+
+    Raises:
+        ValueError: if `module` holds no LSTM biases, or those of another cell.
 
     Source:
         Gers, Schmidhuber and Cummins (2000); Jozefowicz, Zaremba and Sutskever (2015).
     """
-    for name, parameter in module.named_parameters():
-        kind = name.rpartition(".")[2]
-        if kind.startswith(("bias_ih", "bias_hh")):
-            hidden = parameter.shape[0] // 4
-            parameter[hidden : 2 * hidden] = value if kind.startswith("bias_ih") else 0.0
+    for _, bias_ih, bias_hh in list(_gate_biases(module, {4: "an LSTM"})):
+        bias_ih.chunk(4)[1].fill_(value)
+        bias_hh.chunk(4)[1].zero_()
+
+
+@torch.no_grad()
+def chrono_init(module: nn.Module, longest: int, generator: torch.Generator) -> None:
+    r"""Spread the memory of a gated cell over time spans up to `longest`, by the biases of its gates.
+
+    A forget gate that stays at $f$ keeps a memory for about $1 / (1 - f)$ steps; $f = \sigma(\log(u))$ gives
+    $1 + u$. With a fresh $u \sim U(1, T_{max} - 1)$ for each unit, the units start out with spans from 2 to $T_{max}$:
+
+    $$\text{LSTM:} \quad b_f = \log u, \quad b_i = -b_f \qquad\qquad \text{GRU:} \quad b_z = \log u$$
+
+    That is the GRU in PyTorch's convention $h_t = z \odot h_{t-1} + (1 - z) \odot n$, in which $z$ keeps. In this
+    course's convention $h_t = (1 - z) \odot h_{t-1} + z \odot n$ it is $b_z = -\log u$. Each bias is put in `bias_ih`,
+    and `bias_hh`'s share of it is set to 0; all other parameters stay as they are.
+
+    Args:
+        module: an LSTM, LSTMCell, GRU or GRUCell, ours or PyTorch's, or a module that holds some.
+        longest: the longest dependency $T_{max}$ that is expected, in time steps.
+        generator: source of the draws $u$.
+
+    Raises:
+        ValueError: if `longest` is below 2, or `module` holds no gated cell, or a plain RNN.
+
+    Source:
+        Tallec and Ollivier (2018), section 2.
+    """
+    if longest < 2:
+        raise ValueError(f"longest is {longest}; expected at least 2 time steps")
+    for blocks, bias_ih, bias_hh in list(_gate_biases(module, {3: "a GRU", 4: "an LSTM"})):
+        span = torch.empty_like(bias_ih.chunk(blocks)[1]).uniform_(1.0, longest - 1.0, generator=generator)
+        bias_ih.chunk(blocks)[1].copy_(span.log())
+        bias_hh.chunk(blocks)[1].zero_()
+        if blocks == 4:
+            bias_ih.chunk(4)[0].copy_(-span.log())
+            bias_hh.chunk(4)[0].zero_()
