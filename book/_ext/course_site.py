@@ -41,7 +41,9 @@ def key_the_cache(app: Sphinx, config: Config) -> None:
                 shutil.rmtree(old, ignore_errors=True)
 
 
-def drop_live_code(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def drop_live_code(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Take the live-code scripts off a page: they name a library on another site."""
     context["script_files"] = [
         script

@@ -1,0 +1,25 @@
+"""Every diagram and plot in the book, each a function that returns a matplotlib figure.
+
+The figures are drawn from the course's own cells, in one style (`refcells.figures.style`). What a plot shows is
+measured by `refcells.figures.measure` and handed over as data, so that a page can quote the same numbers.
+"""
+
+from refcells.figures.curves import content_times_control, gate_curves, kept_share, without_forget_gate
+from refcells.figures.diagrams import lstm_cell, rnn_cell, two_states
+from refcells.figures.plots import direct_against_full, gate_heatmap, gradient_by_lag, learning_rate_sweep
+from refcells.figures.style import CourseFigure
+
+__all__ = [
+    "CourseFigure",
+    "content_times_control",
+    "direct_against_full",
+    "gate_curves",
+    "gate_heatmap",
+    "gradient_by_lag",
+    "kept_share",
+    "learning_rate_sweep",
+    "lstm_cell",
+    "rnn_cell",
+    "two_states",
+    "without_forget_gate",
+]

@@ -1,0 +1,324 @@
+"""What the book's plots show, measured on the course's own cells.
+
+Each function takes its seed or generator, says what it measures, and returns plain data: a page plots it and quotes it.
+torch is imported where it is used, so that the diagrams need only NumPy.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from refcells.backward import lstm_backward
+from refcells.vector import LSTMRun, lstm_forward, tanh_derivative
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "INITIALISATIONS",
+    "DirectAgainstFull",
+    "Run",
+    "agreement_sentences",
+    "cell_state_jacobian",
+    "direct_against_full",
+    "gradient_by_lag",
+    "layer_with",
+    "per_step_factor",
+    "remember_first_run",
+    "weights_of",
+]
+
+# Name on the page, in the order of the legends.
+INITIALISATIONS = ("RNN, default", "LSTM, default", "LSTM, forget bias 1", "LSTM, chrono")
+
+
+def layer_with(
+    initialisation: str, input_size: int, hidden_size: int, longest: int, generator: "torch.Generator"
+) -> Any:
+    """A batch-first PyTorch layer with one of the four initialisations that the LSTM chapter compares.
+
+    Args:
+        initialisation: one of `INITIALISATIONS`.
+        input_size: width of the inputs.
+        hidden_size: width of the states.
+        longest: longest lag to remember, in time steps, for the chrono initialisation.
+        generator: source of all random numbers.
+
+    Raises:
+        ValueError: for another name.
+    """
+    from torch import nn
+
+    from refcells.torch_cells import chrono_init, set_forget_bias
+    from refcells.training import redraw
+
+    if initialisation not in INITIALISATIONS:
+        raise ValueError(f"initialisation is {initialisation!r}; expected one of {INITIALISATIONS}")
+    kind = nn.RNN if initialisation.startswith("RNN") else nn.LSTM
+    layer = kind(input_size, hidden_size, batch_first=True)
+    redraw(layer, generator)
+    if initialisation == "LSTM, forget bias 1":
+        set_forget_bias(layer, 1.0)
+    elif initialisation == "LSTM, chrono":
+        chrono_init(layer, longest=longest, generator=generator)
+    return layer
+
+
+def weights_of(layer: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`(W_x, W_h, b)` of a one-layer PyTorch RNN or LSTM, in float64; b is the sum of PyTorch's two biases."""
+    W_x, W_h, b_x, b_h = (p.detach().double().numpy() for p in layer.parameters())
+    return W_x, W_h, b_x + b_h
+
+
+def cell_state_jacobian(run: LSTMRun, lag: int, of: str = "c") -> np.ndarray:
+    r"""Total derivative of the last state of a run with respect to the cell state `lag` steps earlier.
+
+    $c_{T-k}$ acts on what follows by itself and through $h_{T-k} = o \odot \tanh(c_{T-k})$; both are counted, with o
+    held, since o was decided before $c_{T-k}$ was. All H rows come from one backward pass: H copies of the sequence make
+    a batch, and copy j is given the gradient of unit j alone.
+
+    Args:
+        run: a run over one sequence (batch of 1).
+        lag: number of time steps k, from 1 to T.
+        of: 'c' for the cell state $c_T$, 'h' for the hidden state $h_T$.
+
+    Returns:
+        Matrix (H, H), `J[i, j]` = d state_T[i] / d c_{T-k}[j].
+
+    Raises:
+        ValueError: for another `of`, a batch that is not 1, or a lag outside 1..T.
+    """
+    steps, batch, hidden = run.tanh_c.shape
+    if of not in ("c", "h"):
+        raise ValueError(f"of is {of!r}; expected 'c' or 'h'")
+    if batch != 1 or not 1 <= lag <= steps:
+        raise ValueError(f"batch {batch} and lag {lag} came; expected batch 1 and a lag of 1 to {steps}")
+    start = steps - lag
+    # The last `lag` steps of the trace, once for each unit: the backward pass needs nothing else.
+    part = LSTMRun(
+        output=np.repeat(run.output[:, start:], hidden, axis=0),
+        h_n=np.repeat(run.h_n, hidden, axis=0),
+        c_n=np.repeat(run.c_n, hidden, axis=0),
+        h=np.repeat(run.h[start:], hidden, axis=1),
+        c=np.repeat(run.c[start:], hidden, axis=1),
+        gates=np.repeat(run.gates[start:], hidden, axis=1),
+        tanh_c=np.repeat(run.tanh_c[start:], hidden, axis=1),
+        x=np.repeat(run.x[:, start:], hidden, axis=0),
+        W_x=run.W_x,
+        W_h=run.W_h,
+        alive=None,
+    )
+    one_each = np.eye(hidden)
+    gradients = lstm_backward(part, d_h_n=one_each) if of == "h" else lstm_backward(part, d_c_n=one_each)
+    if start == 0:
+        # Before the first step there is no output gate: c_0 and h_0 are given, and c_0 acts by itself.
+        return gradients.c0
+    o = run.gate("o")[0, start - 1]
+    return gradients.c0 + gradients.h0 * (o * tanh_derivative(run.tanh_c[start - 1, 0]))
+
+
+@dataclass(frozen=True)
+class DirectAgainstFull:
+    """The direct path beside the full Jacobian, by lag.
+
+    Attributes:
+        lags: number of time steps k.
+        direct: Frobenius norm of the product of the forget gates, diag(f_T) ... diag(f_{T-k+1}), over sqrt(H).
+        full: Frobenius norm of d c_T / d c_{T-k}, over sqrt(H).
+        off: norm of their difference, relative to the norm of the full Jacobian.
+    """
+
+    lags: np.ndarray
+    direct: np.ndarray
+    full: np.ndarray
+    off: np.ndarray
+
+
+def direct_against_full(
+    generator: "torch.Generator",
+    *,
+    scale: float = 1.0,
+    initialisation: str = "LSTM, default",
+    hidden: int = 32,
+    inputs: int = 8,
+    lags: tuple[int, ...] = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
+) -> DirectAgainstFull:
+    """Measure what the direct path leaves out, on one random LSTM and one sequence of standard normal inputs.
+
+    Args:
+        generator: source of weights and inputs.
+        scale: factor on the recurrent weights after their initialisation.
+        initialisation: one of the LSTM's in `INITIALISATIONS`.
+        hidden: width of the states.
+        inputs: width of the inputs.
+        lags: numbers of time steps.
+    """
+    import torch
+
+    layer = layer_with(initialisation, inputs, hidden, max(lags), generator)
+    W_x, W_h, b = weights_of(layer)
+    # Ten steps more than the largest lag, so that the walk has left its zero state behind.
+    x = torch.randn(1, max(lags) + 10, inputs, generator=generator, dtype=torch.float64).numpy()
+    run = lstm_forward(x, W_x, scale * W_h, b)
+    forget = run.gate("f")[0]
+    direct, full, off = [], [], []
+    for lag in lags:
+        J = cell_state_jacobian(run, lag)
+        path = np.diag(np.prod(forget[-lag:], axis=0))
+        direct.append(np.linalg.norm(path) / np.sqrt(hidden))
+        full.append(np.linalg.norm(J) / np.sqrt(hidden))
+        off.append(np.linalg.norm(J - path) / np.linalg.norm(J))
+    return DirectAgainstFull(np.array(lags), np.array(direct), np.array(full), np.array(off))
+
+
+def gradient_by_lag(
+    initialisation: str,
+    generator: "torch.Generator",
+    *,
+    hidden: int = 32,
+    inputs: int = 8,
+    lags: tuple[int, ...] = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
+) -> np.ndarray:
+    """Norm of d h_T / d state_{T-k} over sqrt(H), for each lag k; the state is c for the LSTM and h for the RNN.
+
+    Args:
+        initialisation: one of `INITIALISATIONS`.
+        generator: source of weights and of standard normal inputs.
+        hidden: width of the states.
+        inputs: width of the inputs.
+        lags: numbers of time steps, ascending.
+
+    Returns:
+        One number a lag.
+    """
+    import torch
+
+    layer = layer_with(initialisation, inputs, hidden, max(lags), generator)
+    W_x, W_h, b = weights_of(layer)
+    x = torch.randn(1, max(lags) + 10, inputs, generator=generator, dtype=torch.float64).numpy()
+    if initialisation.startswith("LSTM"):
+        run = lstm_forward(x, W_x, W_h, b)
+        jacobians = [cell_state_jacobian(run, lag, of="h") for lag in lags]
+    else:
+        h, states = np.zeros(hidden), []
+        for x_t in x[0]:
+            h = np.tanh(W_x @ x_t + W_h @ h + b)
+            states.append(h)
+        J, jacobians = np.eye(hidden), []
+        for lag in range(1, max(lags) + 1):
+            J = J @ (tanh_derivative(states[-lag])[:, None] * W_h)
+            if lag in lags:
+                jacobians.append(J)
+    return np.array([np.linalg.norm(J) / np.sqrt(hidden) for J in jacobians])
+
+
+def per_step_factor(lags: np.ndarray, norms: np.ndarray, first: int = 10) -> float:
+    """The factor a step of a decaying norm: the slope of log norm over the lags from `first` on, exponentiated."""
+    lags, norms = np.asarray(lags), np.asarray(norms)
+    late = lags >= first
+    return float(np.exp(np.polyfit(lags[late], np.log(norms[late]), 1)[0]))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run on remember-first.
+
+    Attributes:
+        initialisation: one of `INITIALISATIONS`.
+        lr: Adam's learning rate.
+        seed: seed of the generator.
+        accuracy: held-out accuracy after the last update.
+        reached: updates after which 99.5 percent were reached; None if they were not.
+    """
+
+    initialisation: str
+    lr: float
+    seed: int
+    accuracy: float
+    reached: int | None
+
+
+def remember_first_run(
+    initialisation: str,
+    *,
+    lr: float,
+    seed: int,
+    steps: int = 20,
+    updates: int = 300,
+    hidden: int = 32,
+    batch: int = 64,
+    symbols: int = 8,
+    held_out: int = 512,
+) -> Run:
+    """Train one layer on remember-first with Adam and clipping at 1, and measure it on sequences it has not seen.
+
+    Args:
+        initialisation: one of `INITIALISATIONS`; chrono is told `steps` as the longest lag.
+        lr: Adam's learning rate.
+        seed: seed of weights, training and held-out sequences.
+        steps: sequence length, in time steps.
+        updates: largest number of updates; a run stops early at 99.5 percent.
+        hidden: width of the states.
+        batch: sequences in an update.
+        symbols: number of symbols; chance is 1 / symbols.
+        held_out: sequences in the held-out batch.
+    """
+    import torch
+
+    from refcells.tasks import remember_first
+    from refcells.training import LastStepClassifier, fit, redraw
+
+    generator = torch.Generator().manual_seed(seed)
+    layer = layer_with(initialisation, symbols, hidden, steps, generator)
+    model = LastStepClassifier(layer, hidden, symbols)
+    redraw(model.linear, generator)
+    history = fit(
+        model,
+        lambda: remember_first(batch, steps, symbols, generator=generator),
+        remember_first(held_out, steps, symbols, generator=generator),
+        lr=lr,
+        updates=updates,
+        target=0.995,
+    )
+    return Run(initialisation, lr, seed, history.metric[-1], history.reached)
+
+
+SINGULAR, PLURAL = ("key", "lamp", "book", "door"), ("keys", "lamps", "books", "doors")
+PREPOSITIONS = ("on", "by", "under", "near")
+VOCABULARY = ("the", *PREPOSITIONS, *SINGULAR, *PLURAL)
+
+
+def agreement_sentences(
+    batch: int, phrases: int, *, generator: "torch.Generator"
+) -> tuple["torch.Tensor", "torch.Tensor", list[list[str]]]:
+    """Sentences such as 'the keys by the door under the lamp', to be continued by 'was' or 'were'.
+
+    The verb agrees with the first noun; each later noun, drawn on its own, may have the other number.
+
+    Args:
+        batch: number of sentences.
+        phrases: number of prepositional phrases after the first noun.
+        generator: source of the random words.
+
+    Returns:
+        `(x, y, words)`: one-hot words (batch, 2 + 3 * phrases, vocabulary), y (batch,) with 0 for 'was' and 1 for
+        'were', and the words themselves.
+
+    Source:
+        The number-agreement task of Linzen, Dupoux and Goldberg (2016), on a grammar small enough to print.
+    """
+    import torch
+
+    def pick(options: tuple[str, ...]) -> str:
+        return options[int(torch.randint(len(options), (1,), generator=generator))]
+
+    sentences: list[list[str]] = []
+    for _ in range(batch):
+        words = ["the", pick(SINGULAR + PLURAL)]
+        for _ in range(phrases):
+            words += [pick(PREPOSITIONS), "the", pick(SINGULAR + PLURAL)]
+        sentences.append(words)
+    indices = torch.tensor([[VOCABULARY.index(word) for word in words] for words in sentences])
+    y = torch.tensor([int(words[1] in PLURAL) for words in sentences])
+    return torch.nn.functional.one_hot(indices, len(VOCABULARY)).float(), y, sentences
