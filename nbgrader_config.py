@@ -1,0 +1,65 @@
+"""nbgrader for this course: run its commands from the folder that holds this file.
+
+solutions/ is the source (text notebooks, converted beside themselves by jupytext), exercises/ the release.
+"""
+
+import os
+import sys
+
+from classroom.preprocessors import CheckedInstantiateTests, HiddenSeeds, StableNotebook
+from nbgrader.preprocessors import (
+    CheckCellMetadata,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ClearOutput,
+    ClearSolutions,
+    ComputeChecksums,
+    IncludeHeaderFooter,
+    LockCells,
+    SaveCells,
+)
+
+c = get_config()
+
+# nbgrader calls alembic by name, which an environment that is used without being activated does not have on its path.
+os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
+
+c.CourseDirectory.course_id = "learning-to-remember"
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+# Of solutions/ only notebooks are released, and of a submission only notebooks are graded: no text source leaks, and no
+# file of a student's shadows a package.
+c.CourseDirectory.ignore = [".*", "*.py", "*.pyc", "*.so", "*.yml", "__pycache__", ".ipynb_checkpoints"]
+
+# No exchange is set up. Whoever wants one names its folder; without that, the exchange's commands stay inside the
+# course and do not touch the shared default folder outside it.
+c.Exchange.root = os.environ.get("NBGRADER_EXCHANGE", os.path.abspath("exchange"))
+
+c.GenerateAssignment.pre_convert_hook = "classroom.hooks.refresh_notebooks"
+c.GenerateAssignment.preprocessors = [
+    IncludeHeaderFooter,
+    StableNotebook,  # the same cell ids at every generation, and the release's version
+    HiddenSeeds,  # the seeds of hidden tests, from the instructor's secret
+    CheckedInstantiateTests,  # the directives, refusing a value that no test can be made of
+    LockCells,
+    ClearSolutions,
+    ClearOutput,
+    CheckCellMetadata,
+    ComputeChecksums,
+    SaveCells,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ComputeChecksums,
+    CheckCellMetadata,
+]
+c.ClearSolutions.code_stub = {"python": '# Your code here.\nraise NotImplementedError("not written yet")'}
+# Mark schemes stand in the locked question above the answer, where graders see them beside it.
+c.ClearMarkScheme.enforce_metadata = False
+c.ClearSolutions.text_stub = "*Your answer here.*"
+
+# Hidden tests use other numbers than visible ones. For a class of your own, set the secret and keep it to yourself.
+c.HiddenSeeds.secret = os.environ.get("COURSE_SECRET", "the sample class")
+
+c.OverwriteCells.add_missing_cells = True  # restores test cells that a student deleted
+c.Execute.timeout = 120  # seconds a cell
+c.Execute.extra_arguments = ["--IPKernelApp.log_level=40"]  # errors only

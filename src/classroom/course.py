@@ -1,0 +1,126 @@
+"""Course directories: where nbgrader keeps a class's sources, release, submissions, grades and feedback.
+
+The repository's root is one, for a real class. The functions here lay out others, for the sample class and for tests,
+that use the same sources and the same configuration and share nothing else with it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+from classroom.errors import CourseError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def assignments(root: Path = ROOT) -> list[str]:
+    """Names of the assignments that the course has sources of."""
+    return sorted(path.name for path in (root / "solutions").iterdir() if any(path.glob("*.py")))
+
+
+def sources(assignment: str, root: Path = ROOT) -> list[Path]:
+    """Text notebooks of an assignment.
+
+    Raises:
+        CourseError: if there is no such assignment.
+    """
+    found = sorted((root / "solutions" / assignment).glob("*.py"))
+    if not found:
+        raise CourseError(f"no assignment {assignment!r} in {root / 'solutions'}; there are: {', '.join(assignments(root))}")
+    return found
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """A notebook of either kind, text or JSON.
+
+    Raises:
+        CourseError: if the file is missing or no notebook.
+    """
+    try:
+        if path.suffix == ".py":
+            return jupytext.read(path)
+        return nbformat.read(path, as_version=4)
+    except FileNotFoundError:
+        raise CourseError(f"no notebook {path}") from None
+    except (ValueError, UnicodeDecodeError, nbformat.reader.NotJSONError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise CourseError(f"{path} is no notebook ({reason})") from None
+
+
+def make_course(path: Path, root: Path = ROOT) -> Path:
+    """Lay out a course directory at `path`: the configuration, the autotests, the sources as notebooks.
+
+    Sources that did not change are left as they are; submissions, grades and feedback are not touched.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    config = f"c = get_config()\nload_subconfig({str(root / 'nbgrader_config.py')!r})\n"
+    _write_if_new(path / "nbgrader_config.py", config)
+    _write_if_new(path / "autotests.yml", (root / "autotests.yml").read_text(encoding="utf-8"))
+    for assignment in assignments(root):
+        for source in sources(assignment, root):
+            target = path / "solutions" / assignment / f"{source.stem}.ipynb"
+            if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                jupytext.write(jupytext.read(source), target)
+    return path
+
+
+def _write_if_new(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def nbgrader(course: Path, command: str, *arguments: str) -> str:
+    """Run one of nbgrader's own commands in a course directory.
+
+    Returns:
+        What it printed.
+
+    Raises:
+        CourseError: if the command fails; holds the end of what it printed.
+    """
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", command, *arguments],
+        cwd=course,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    output = done.stdout + done.stderr
+    if done.returncode:
+        tail = "\n".join(line for line in output.splitlines() if "WARNING" not in line)[-2000:]
+        raise CourseError(f"nbgrader {command} {' '.join(arguments)} failed:\n{tail}")
+    return output
+
+
+def autograde(course: Path, assignment: str, students: list[str], workers: int = 2) -> Iterator[str]:
+    """Grade and write feedback for each student, a few at a time; gives a student's name when it is done.
+
+    Raises:
+        CourseError: if nbgrader fails on a submission.
+    """
+
+    def grade(student: str) -> str:
+        nbgrader(course, "autograde", assignment, "--student", student, "--force")
+        nbgrader(course, "generate_feedback", assignment, "--student", student, "--force")
+        return student
+
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(grade, students)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Put a copy of a folder at `target`, which must not exist."""
+    shutil.copytree(source, target)

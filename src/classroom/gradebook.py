@@ -1,0 +1,111 @@
+"""Reading the gradebook: points by student and question, and tables of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbgrader.api import Gradebook, MissingEntry
+
+from classroom.errors import CourseError
+
+
+@dataclass(frozen=True)
+class Score:
+    """Points of one student on one graded cell.
+
+    Attributes:
+        notebook: the notebook's name.
+        question: the cell's grade id.
+        auto: points from the test cell; None if a person gives them.
+        manual: points that a person gave; None if nobody has.
+        most: points that can be had.
+        waiting: whether the answer still needs a person.
+    """
+
+    notebook: str
+    question: str
+    auto: float | None
+    manual: float | None
+    most: float
+    waiting: bool
+
+    @property
+    def points(self) -> float:
+        """The points that count: a person's if there are any, else the test cell's."""
+        return self.manual if self.manual is not None else self.auto or 0.0
+
+
+def open_gradebook(course: Path) -> Gradebook:
+    """The gradebook of a course directory.
+
+    Raises:
+        CourseError: if there is none.
+    """
+    path = course / "gradebook.db"
+    if not path.exists():
+        raise CourseError(f"no gradebook at {path}; generate the assignment first")
+    return Gradebook(f"sqlite:///{path}", "learning-to-remember")
+
+
+def scores(course: Path, assignment: str) -> dict[str, list[Score]]:
+    """All scores of an assignment by student, questions in the notebooks' order.
+
+    Raises:
+        CourseError: if the assignment is not in the gradebook.
+    """
+    with open_gradebook(course) as gradebook:
+        try:
+            found = gradebook.find_assignment(assignment)
+        except MissingEntry:
+            raise CourseError(f"the gradebook holds no assignment {assignment!r}") from None
+        order = {
+            (notebook.name, cell.name): place
+            for notebook in sorted(found.notebooks, key=lambda n: n.name)
+            for place, cell in enumerate(notebook.source_cells)
+        }
+        table: dict[str, list[Score]] = {}
+        for submission in found.submissions:
+            rows = []
+            for notebook in submission.notebooks:
+                for grade in notebook.grades:
+                    by_hand = grade.cell.cell_type == "markdown"
+                    rows.append(
+                        Score(
+                            notebook.name,
+                            grade.cell.name,
+                            None if by_hand and grade.auto_score is None else grade.auto_score,
+                            grade.manual_score,
+                            grade.cell.max_score,
+                            bool(grade.needs_manual_grade),
+                        )
+                    )
+            rows.sort(key=lambda score: (score.notebook, order.get((score.notebook, score.question), 0)))
+            table[submission.student.id] = rows
+        return dict(sorted(table.items()))
+
+
+def text_table(table: dict[str, list[Score]]) -> str:
+    """Points of every student on every question, a table a notebook; a dot marks what waits for a person."""
+    lines: list[str] = []
+    notebooks = sorted({score.notebook for rows in table.values() for score in rows})
+    width = max((len(student) for student in table), default=7)
+    for notebook in notebooks:
+        first = next(rows for rows in table.values() if any(score.notebook == notebook for score in rows))
+        questions = [score for score in first if score.notebook == notebook]
+        names = [score.question.removeprefix("test-") for score in questions]
+        widths = [max(len(name), 4) for name in names]
+        lines.append(f"{notebook}")
+        header = "  ".join(name.rjust(w) for name, w in zip(names, widths, strict=True))
+        lines.append(f"  {'':{width}}  {header}  {'sum':>5}")
+        of = "  ".join(f"{score.most:g}".rjust(w) for score, w in zip(questions, widths, strict=True))
+        lines.append(f"  {'points to be had':{width}}  {of}  {sum(score.most for score in questions):>5g}")
+        for student, rows in table.items():
+            own = {score.question: score for score in rows if score.notebook == notebook}
+            cells = []
+            for question, w in zip(questions, widths, strict=True):
+                score = own.get(question.question)
+                text = "-" if score is None else "." if score.waiting else f"{score.points:g}"
+                cells.append(text.rjust(w))
+            total = sum(score.points for score in own.values())
+            lines.append(f"  {student:{width}}  {'  '.join(cells)}  {total:>5g}")
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,104 @@
+"""Preprocessors that `nbgrader generate_assignment` runs besides its own."""
+
+import hashlib
+import re
+from importlib.metadata import version
+from typing import Any
+
+from nbformat.notebooknode import NotebookNode
+from nbgrader import utils
+from nbgrader.preprocessors import InstantiateTests, NbGraderPreprocessor
+from traitlets import Unicode
+
+Resources = dict[str, Any]
+
+# The seed's name in a hidden directive; HiddenSeeds puts the number in its place.
+HIDDEN_SEED = "HIDDEN_SEED"
+
+
+class StableNotebook(NbGraderPreprocessor):
+    """Make generated notebooks repeat to the byte: ids from grade ids, only the metadata that is needed.
+
+    jupytext gives cells random ids at every conversion. The course's version is stamped into the notebook, so that a
+    submission says which release it answers.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        """Rewrite ids and metadata."""
+        nb.nbformat, nb.nbformat_minor = 4, 5
+        seen: set[str] = set()
+        for index, cell in enumerate(nb.cells):
+            name = cell.metadata.get("nbgrader", {}).get("grade_id") or f"cell-{index}"
+            name = re.sub(r"[^a-zA-Z0-9_-]", "-", name)[:60]
+            if name in seen:
+                raise ValueError(f"two cells have the grade_id {name!r}; expected each once")
+            seen.add(name)
+            cell.id = name
+            cell.metadata = NotebookNode({k: v for k, v in cell.metadata.items() if k == "nbgrader"})
+        nb.metadata = NotebookNode(
+            kernelspec={"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+            language_info={"name": "python"},
+            course={"name": "Learning to Remember", "version": version("learning-to-remember")},
+        )
+        return nb, resources
+
+
+class HiddenSeeds(NbGraderPreprocessor):
+    """Put a number in the place of HIDDEN_SEED, from the instructor's secret and the cell's grade id."""
+
+    secret = Unicode("the sample class", help="What the seeds of hidden tests are derived from.").tag(config=True)
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: Resources, index: int
+    ) -> tuple[NotebookNode, Resources]:
+        """Replace the name in one cell."""
+        if cell.cell_type == "code" and HIDDEN_SEED in cell.source:
+            notebook = resources["nbgrader"]["notebook"]
+            key = f"{self.secret}/{notebook}/{cell.metadata.nbgrader['grade_id']}"
+            # Seed 0 is the visible tests'.
+            seed = 1 + int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") % (2**31 - 1)
+            cell.source = cell.source.replace(HIDDEN_SEED, str(seed))
+        return cell, resources
+
+
+class CheckedInstantiateTests(InstantiateTests):
+    """nbgrader's InstantiateTests, stopping at what it would let pass.
+
+    nbgrader executes every cell and every directive and looks neither for errors nor at the values. Here an error in a
+    solution, a directive that fails, and a value that no test can be made of each stop the generation.
+    """
+
+    _error: str | None = None
+
+    def _execute_code_snippet_output_hook(self, msg: dict[str, Any]) -> None:
+        if msg["header"]["msg_type"] == "error":
+            content = msg["content"]
+            self._error = f"{content['ename']}: {content['evalue']}"
+        else:
+            super()._execute_code_snippet_output_hook(msg)
+
+    def _execute_code_snippet(self, code: str) -> Any:
+        self._error = None
+        result = super()._execute_code_snippet(code)
+        if self._error is not None:
+            raise RuntimeError(f"while generating tests, {self._error}\nin:\n{code}")
+        return result
+
+    def _instantiate_tests(self, snippet: str, salt: str | None = None) -> tuple[list[Any], list[Any], list[str]]:
+        tests, values, messages = super()._instantiate_tests(snippet, salt)
+        for value in values:
+            if value is None or str(value).startswith(("unusable", "failed")):
+                raise RuntimeError(f"the directive {snippet!r} gives no test: {value}")
+        return tests, values, messages
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: Resources, index: int
+    ) -> tuple[NotebookNode, Resources]:
+        """Instantiate one cell's directives, refusing those that nbgrader would silently break or leave."""
+        if cell.cell_type == "code":
+            for line in cell.source.splitlines():
+                if self.autotest_delimiter in line and line != line.lstrip():
+                    raise ValueError(f"indented directive, which nbgrader would misplace: {line.strip()!r}")
+            if utils.is_grade(cell) and not cell.source.strip():
+                raise ValueError(f"the test cell {cell.metadata.nbgrader['grade_id']} is empty")
+        return super().preprocess_cell(cell, resources, index)

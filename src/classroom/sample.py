@@ -1,0 +1,314 @@
+"""A sample class: submissions made from the current release, graded by nbgrader, its points read back and shown.
+
+Run as `python -m classroom.sample`. Nine students hand in the LSTM assignment: one has everything right, one hands in
+the release as it came, and seven make mistakes that people really make. A submission that was edited by hand is kept
+and graded as it is.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.api import MissingEntry
+from tqdm import tqdm
+
+from classroom.course import ROOT, assignments, autograde, make_course, nbgrader, read_notebook, sources
+from classroom.errors import CourseError
+from classroom.gradebook import Score, open_gradebook, scores, text_table
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One mistake in one solution cell: what stands in the model solution, and what the student wrote instead."""
+
+    notebook: str
+    cell: str
+    right: str
+    wrong: str
+
+
+@dataclass(frozen=True)
+class Student:
+    """One student of the sample class.
+
+    Attributes:
+        name: the student's id.
+        edits: mistakes, against the model solutions.
+        loses: the test cells that the mistakes cost, as (notebook, grade id).
+        words: share of the points that a person gives for the answers in words; None if nobody has read them yet.
+        blank: hands in the release as it came.
+    """
+
+    name: str
+    edits: tuple[Edit, ...] = ()
+    loses: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    words: float | None = 1.0
+    blank: bool = False
+
+
+def _student(name: str, *edits: Edit, loses: Iterable[str] = (), words: float | None = 1.0) -> Student:
+    pairs = frozenset((loss.split("/")[0], loss.split("/")[1]) for loss in loses)
+    return Student(name, edits, pairs, words)
+
+
+CLASS: dict[str, list[Student]] = {
+    "lstm": [
+        _student("perfect"),
+        Student("untouched", words=None, blank=True),
+        _student(
+            "h-without-tanh",
+            Edit("scalar_lstm", "update", "h = o * math.tanh(c)", "h = o * c"),
+            Edit("vector_lstm", "step", "h = o * np.tanh(c)", "h = o * c"),
+            loses=(
+                "scalar_lstm/test-update",
+                "scalar_lstm/test-step",
+                "scalar_lstm/test-forward",
+                "vector_lstm/test-step",
+                "vector_lstm/test-extremes",
+                "vector_lstm/test-forward",
+                # BPTT recomputes the states with the wrong step.
+                "vector_lstm/test-backward",
+            ),
+            words=0.5,
+        ),
+        _student(
+            "gates-swapped",
+            Edit("scalar_lstm", "gates", "a_i, a_f, a_g, a_o = (", "a_f, a_i, a_g, a_o = ("),
+            Edit("torch_lstm", "cell", "a_i, a_f, a_g, a_o = a.chunk", "a_f, a_i, a_g, a_o = a.chunk"),
+            loses=(
+                "scalar_lstm/test-gates",
+                "scalar_lstm/test-step",
+                "scalar_lstm/test-forward",
+                "torch_lstm/test-cell",
+                "torch_lstm/test-gradients",
+            ),
+        ),
+        _student(
+            "state-not-carried",
+            Edit("scalar_lstm", "forward", "h, c = lstm_step(x, h, c, w_x", "h, c = lstm_step(x, h0, c0, w_x"),
+            Edit("vector_lstm", "forward", "lstm_step(x[:, t], h, c, W_x", "lstm_step(x[:, t], h0, c0, W_x"),
+            Edit("torch_lstm", "unroll", "cell(x[:, t], (h, c))", "cell(x[:, t], state)"),
+            loses=("scalar_lstm/test-forward", "vector_lstm/test-forward", "torch_lstm/test-unroll"),
+        ),
+        _student(
+            "gradient-not-accumulated",
+            Edit("vector_lstm", "step-backward", "delta = d_c + d_h * o", "delta = d_h * o"),
+            Edit("vector_lstm", "backward", "d_W_h += step[4]", "d_W_h = step[4]"),
+            loses=("vector_lstm/test-step-backward", "vector_lstm/test-backward"),
+            words=0.75,
+        ),
+        _student(
+            "sigmoid-overflows",
+            Edit(
+                "scalar_lstm",
+                "sigmoid",
+                "if a >= 0:\n        return 1.0 / (1.0 + math.exp(-a))\n    e = math.exp(a)\n    return e / (1.0 + e)",
+                "return 1.0 / (1.0 + math.exp(-a))",
+            ),
+            Edit("vector_lstm", "step", "return 0.5 * (1.0 + np.tanh(0.5 * a))", "return 1 / (1 + np.exp(-a))"),
+            loses=("scalar_lstm/test-sigmoid", "vector_lstm/test-extremes"),
+            words=0.0,
+        ),
+        _student(
+            "clipped-too-late",
+            Edit(
+                "torch_lstm",
+                "train",
+                "nn.utils.clip_grad_norm_(model.parameters(), clip)\n    optimizer.step()",
+                "optimizer.step()\n    nn.utils.clip_grad_norm_(model.parameters(), clip)",
+            ),
+            Edit(
+                "torch_lstm",
+                "bias",
+                'gate_block(bias_hh, "f").fill_(0.0)',
+                'gate_block(bias_hh, "f").fill_(value)',
+            ),
+            loses=("torch_lstm/test-train", "torch_lstm/test-bias"),
+            words=None,
+        ),
+        _student(
+            "blocks-in-another-order",
+            Edit("vector_lstm", "stack", "[i, f, g, o]", "[i, o, f, g]"),
+            Edit("vector_lstm", "step", "a_i, a_f, a_g, a_o = np.split", "a_i, a_o, a_f, a_g = np.split"),
+            loses=(
+                "vector_lstm/test-stack",
+                "vector_lstm/test-step",
+                "vector_lstm/test-extremes",
+                "vector_lstm/test-forward",
+                "vector_lstm/test-backward",
+            ),
+        ),
+    ]
+}
+
+
+def solution_cells(source: NotebookNode) -> dict[str, str]:
+    """Sources of the model solution by grade id, without the lines that mark the solution."""
+    cells = {}
+    for cell in source.cells:
+        meta = cell.metadata.get("nbgrader", {})
+        if meta.get("solution"):
+            lines = [line for line in cell.source.splitlines() if "### BEGIN" not in line and "### END" not in line]
+            cells[meta["grade_id"]] = "\n".join(lines)
+    return cells
+
+
+def submission(student: Student, released: NotebookNode, source: NotebookNode, notebook: str) -> NotebookNode:
+    """A student's notebook: the release with the model solutions, and the student's mistakes in them.
+
+    Raises:
+        CourseError: if a mistake does not fit the model solution any more.
+    """
+    solved = nbformat.from_dict(released)
+    if student.blank:
+        return solved
+    model = solution_cells(source)
+    for edit in (e for e in student.edits if e.notebook == notebook):
+        code = model.get(edit.cell, "")
+        if code.count(edit.right) != 1:
+            raise CourseError(
+                f"sample student {student.name}: {edit.right!r} occurs {code.count(edit.right)} times in the solution "
+                f"{edit.cell!r} of {notebook}; expected once"
+            )
+        model[edit.cell] = code.replace(edit.right, edit.wrong)
+    for cell in solved.cells:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if grade_id in model:
+            cell.source = model[grade_id]
+    return solved
+
+
+def _digest(folder: Path) -> str:
+    """What a submission's folder holds, as one hash."""
+    sha = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            sha.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return sha.hexdigest()
+
+
+class Ledger:
+    """What was made and what was graded, so that a second run does only what is new and keeps what a person changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.entries: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, json.JSONDecodeError):
+            self.entries = {}
+
+    def holds(self, key: str, value: str) -> bool:
+        """Whether `key` was last recorded with this value."""
+        return self.entries.get(key) == value
+
+    def record(self, key: str, value: str) -> None:
+        """Write an entry to disk at once, whole or not at all: an interrupted run goes on from here."""
+        self.entries[key] = value
+        scratch = self.path.with_suffix(".tmp")
+        scratch.write_text(json.dumps(self.entries, indent=1, sort_keys=True), encoding="utf-8")
+        scratch.replace(self.path)
+
+
+def release_state(assignment: str) -> str:
+    """One hash of everything that decides what the sample class hands in and how it is graded."""
+    sha = hashlib.sha256()
+    files = [*sources(assignment), ROOT / "autotests.yml", ROOT / "nbgrader_config.py"]
+    files += [*(ROOT / "src" / "classroom").glob("*.py"), *(ROOT / "src" / "refcells").rglob("*.py")]
+    for path in sorted(path for path in files if "figures" not in path.parts):
+        sha.update(path.read_bytes())
+    return sha.hexdigest()
+
+
+def make_class(course: Path, assignment: str, ledger: Ledger) -> list[str]:
+    """Write the sample submissions; gives the names of students whose submission somebody edited, which is kept."""
+    kept = []
+    for student in CLASS[assignment]:
+        folder = course / "submitted" / student.name / assignment
+        if folder.exists() and not ledger.holds(f"made {assignment} {student.name}", _digest(folder)):
+            kept.append(student.name)
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in sources(assignment):
+            released = read_notebook(course / "exercises" / assignment / f"{source.stem}.ipynb")
+            notebook = submission(student, released, read_notebook(source), source.stem)
+            nbformat.write(notebook, folder / f"{source.stem}.ipynb")
+        ledger.record(f"made {assignment} {student.name}", _digest(folder))
+    return kept
+
+
+def give_manual_points(course: Path, assignment: str) -> None:
+    """Enter points for the answers in words, as a grader would, where none have been given yet."""
+    with open_gradebook(course) as gradebook:
+        for student in CLASS[assignment]:
+            if student.words is None:
+                continue
+            try:
+                found = gradebook.find_submission(assignment, student.name)
+            except MissingEntry:
+                continue
+            for notebook in found.notebooks:
+                for grade in notebook.grades:
+                    # An answer that was left as it came already has its 0.
+                    if grade.cell.cell_type == "markdown" and grade.auto_score is None and grade.manual_score is None:
+                        grade.manual_score = student.words * grade.cell.max_score
+                        grade.needs_manual_grade = False
+        gradebook.db.commit()
+
+
+def graded_class(course: Path, assignment: str, workers: int, quiet: bool = False) -> dict[str, list[Score]]:
+    """Make the class, grade what is new, and read all points back."""
+    make_course(course)
+    ledger = Ledger(course / "ledger.json")
+    state = release_state(assignment)
+    if not ledger.holds(f"release {assignment}", state) or not (course / "exercises" / assignment).exists():
+        nbgrader(course, "generate_assignment", assignment, "--force")
+        make_class(course, assignment, ledger)
+        ledger.record(f"release {assignment}", state)
+    kept = make_class(course, assignment, ledger)
+    for name in kept:
+        print(f"{name}: the submission was edited by hand and is graded as it is", file=sys.stderr)
+
+    digests = {
+        student.name: state + _digest(course / "submitted" / student.name / assignment) for student in CLASS[assignment]
+    }
+    new = [name for name, digest in digests.items() if not ledger.holds(f"graded {assignment} {name}", digest)]
+    if new:
+        bar = tqdm(autograde(course, assignment, new, workers), total=len(new), unit="submission", disable=quiet)
+        for name in bar:
+            ledger.record(f"graded {assignment} {name}", digests[name])
+        give_manual_points(course, assignment)
+        nbgrader(course, "export", "--to", str(course / "grades.csv"))
+    return scores(course, assignment)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line: make, grade and show the sample class."""
+    parser = argparse.ArgumentParser(prog="python -m classroom.sample", description=__doc__)
+    parser.add_argument("--course", type=Path, default=ROOT / "_build" / "sample_class", help="where the class lives")
+    parser.add_argument("--assignment", action="append", choices=sorted(CLASS), help="one assignment; all by default")
+    parser.add_argument("--workers", type=int, default=2, help="submissions that are graded at a time")
+    options = parser.parse_args(arguments)
+    course = options.course.resolve()
+    try:
+        for assignment in options.assignment or [name for name in assignments() if name in CLASS]:
+            table = text_table(graded_class(course, assignment, options.workers))
+            (course / f"grades-{assignment}.txt").write_text(table, encoding="utf-8")
+            print(f"Points of the sample class in '{assignment}'; a dot waits for a person's reading.\n\n{table}")
+    except CourseError as error:
+        print(f"classroom.sample: {error}", file=sys.stderr)
+        return 2
+    print(f"submissions  {course / 'submitted'}")
+    print(f"feedback     {course / 'feedback'}")
+    print(f"gradebook    {course / 'gradebook.db'}")
+    print(f"export       {course / 'grades.csv'}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

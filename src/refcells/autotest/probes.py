@@ -1,0 +1,173 @@
+"""How torch modules and training code are put to use: arrays go in, arrays come out.
+
+A probe builds what the student's code needs, uses that code, and returns plain arrays and numbers. It holds nothing of
+any answer, so it can run where the student's code runs.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from refcells.autotest.verdict import Unfit
+from refcells.tasks import remember_first
+from refcells.training import accuracy
+
+Array = np.ndarray
+State = dict[str, Array]
+
+
+def _tensor(array: Array, grad: bool = False) -> torch.Tensor:
+    return torch.tensor(array, requires_grad=grad)
+
+
+def _built(cls: Callable[..., Any], sizes: Sequence[int], state: State | None = None) -> nn.Module:
+    """A float64 module with the given parameters."""
+    module = cls(*sizes)
+    if not isinstance(module, nn.Module):
+        raise Unfit(f"it gave a {type(module).__name__}; expected a torch.nn.Module")
+    module = module.double()
+    if state is not None:
+        try:
+            module.load_state_dict({name: _tensor(array) for name, array in state.items()})
+        except RuntimeError as error:
+            reason = " ".join(str(error).split()[:60])
+            raise Unfit(f"the state dict of nn.LSTMCell does not load: {reason}") from None
+    return module
+
+
+def _pair(result: Any, names: str) -> tuple[Any, Any]:
+    if not isinstance(result, tuple | list) or len(result) != 2:
+        came = f"{len(result)} results" if isinstance(result, tuple | list) else f"a {type(result).__name__}"
+        raise Unfit(f"{came} came back; expected two: {names}")
+    return result[0], result[1]
+
+
+def _array(value: Any, name: str) -> Array:
+    if not isinstance(value, torch.Tensor):
+        raise Unfit(f"{name} is a {type(value).__name__}; expected a tensor")
+    return value.detach().numpy()
+
+
+def parameter_shapes(cls: Callable[..., Any], sizes: Sequence[int], names: Sequence[str]) -> list[list[int]]:
+    """Shapes of the named parameters; the module has to have these and no others."""
+    parameters = dict(_built(cls, sizes).named_parameters())
+    missing = [name for name in names if name not in parameters]
+    extra = [name for name in parameters if name not in names]
+    if missing or extra:
+        there = ", ".join(parameters) or "none"
+        raise Unfit(f"its parameters are {there}; expected {', '.join(names)}")
+    return [list(parameters[name].shape) + [0] * (2 - parameters[name].dim()) for name in names]
+
+
+def cell_step(
+    cls: Callable[..., Any], sizes: Sequence[int], state: State, x: Array, h: Array, c: Array
+) -> tuple[Array, Array]:
+    """One step of a cell with the given parameters."""
+    module = _built(cls, sizes, state)
+    h_new, c_new = _pair(module(_tensor(x), (_tensor(h), _tensor(c))), "h and c")
+    return _array(h_new, "h"), _array(c_new, "c")
+
+
+def cell_gradients(
+    cls: Callable[..., Any],
+    sizes: Sequence[int],
+    state: State,
+    x: Array,
+    h: Array,
+    c: Array,
+    d_h: Array,
+    d_c: Array,
+) -> tuple[Array, ...]:
+    """Gradients of one step's arguments and parameters, from autograd."""
+    module = _built(cls, sizes, state)
+    arguments = [_tensor(array, grad=True) for array in (x, h, c)]
+    h_new, c_new = _pair(module(arguments[0], (arguments[1], arguments[2])), "h and c")
+    for name, value in (("h", h_new), ("c", c_new)):
+        if not isinstance(value, torch.Tensor) or value.grad_fn is None:
+            raise Unfit(f"{name} does not carry a gradient: it was detached, or computed outside of torch")
+    (h_new * _tensor(d_h) + c_new * _tensor(d_c)).sum().backward()
+    leaves = [*arguments, *(dict(module.named_parameters())[name] for name in state)]
+    return tuple(np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy() for leaf in leaves)
+
+
+def unrolled(
+    function: Callable[..., Any], sizes: Sequence[int], state: State, x: Array, h: Array, c: Array
+) -> tuple[Array, Array, Array]:
+    """What a function that walks a cell over a sequence returns: outputs and the last states."""
+    cell = _built(nn.LSTMCell, sizes, state)
+    output, last = _pair(function(cell, _tensor(x), (_tensor(h), _tensor(c))), "output and (h_n, c_n)")
+    h_n, c_n = _pair(last, "h_n and c_n")
+    return _array(output, "output"), _array(h_n, "h_n"), _array(c_n, "c_n")
+
+
+def biases_after(
+    function: Callable[..., Any], bias_ih: Array, bias_hh: Array, value: float
+) -> tuple[Array, Array]:
+    """The two bias vectors' sum, and the blocks that are not the forget gate's, after a function has set it."""
+    hidden = len(bias_ih) // 4
+    cell = _built(nn.LSTMCell, (1, hidden))
+    with torch.no_grad():
+        cell.bias_ih.copy_(_tensor(bias_ih))  # type: ignore[operator]
+        cell.bias_hh.copy_(_tensor(bias_hh))  # type: ignore[operator]
+    function(cell.bias_ih, cell.bias_hh, value)
+    first, second = _array(cell.bias_ih, "bias_ih"), _array(cell.bias_hh, "bias_hh")
+    if not isinstance(cell.bias_ih, nn.Parameter) or not cell.bias_ih.requires_grad:
+        raise Unfit("bias_ih is no longer a parameter that learns")
+    others = np.r_[0:hidden, 2 * hidden : 4 * hidden]
+    return first + second, np.stack([first[others], second[others]])
+
+
+def trained(
+    function: Callable[..., Any], weight: Array, x: Array, y: Array, lr: float, clip: float, updates: int
+) -> tuple[Array, Array]:
+    """Losses, and weights after each update, when a function makes the updates."""
+    model = nn.Linear(weight.shape[1], weight.shape[0], bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        model.weight.copy_(_tensor(weight))
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses, weights = [], []
+    for _ in range(updates):
+        loss = function(model, optimizer, _tensor(x), torch.tensor(y), clip)
+        if isinstance(loss, torch.Tensor):
+            if loss.dim():
+                raise Unfit(f"a tensor of shape {tuple(loss.shape)} came back; expected the loss, one number")
+            loss = loss.item()
+        if not isinstance(loss, float):
+            raise Unfit(f"a {type(loss).__name__} came back; expected the loss as a float")
+        losses.append(loss)
+        weights.append(model.weight.detach().numpy().copy())
+    return np.array(losses), np.stack(weights)
+
+
+def remembered(function: Callable[..., Any], steps: int, symbols: int, seed: int) -> float:
+    """Held-out accuracy on remember-first of the model that a function builds and trains."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        generator = torch.Generator().manual_seed(seed)
+        model = function(steps, generator)
+        if not isinstance(model, nn.Module):
+            raise Unfit(f"a {type(model).__name__} came back; expected the trained model")
+        held_out = remember_first(512, steps, symbols, generator=torch.Generator().manual_seed(seed + 1))
+        with torch.no_grad():
+            scores = model(held_out[0])
+        if not isinstance(scores, torch.Tensor) or scores.shape != (512, symbols):
+            came = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+            raise Unfit(f"the model's scores for 512 sequences are {came}; expected shape (512, {symbols})")
+        return accuracy(scores, held_out[1])
+    finally:
+        torch.set_num_threads(threads)
+
+
+__all__ = [
+    "biases_after",
+    "cell_gradients",
+    "cell_step",
+    "parameter_shapes",
+    "remembered",
+    "trained",
+    "unrolled",
+]

@@ -1,0 +1,489 @@
+"""Questions about torch modules and training. Students' work is used through `refcells.autotest.probes`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from refcells import torch_cells
+from refcells.autotest import probes
+from refcells.autotest.compare import Output
+from refcells.autotest.mistakes import Mistake, edited
+from refcells.autotest.verdict import Case, Question
+from refcells.tasks import remember_first
+from refcells.torch_cells import LSTMCell
+from refcells.training import LastStepClassifier, redraw
+
+B, T, D, H, K = 2, 5, 3, 4, 8
+NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+# Held-out accuracy that counts as having learned remember-first; chance is 1/8.
+LEARNED = 0.95
+
+
+def gate_block(bias: Tensor, gate: str) -> Tensor:
+    """View of one gate's block of a stacked LSTM bias."""
+    hidden = bias.shape[0] // 4
+    k = "ifgo".index(gate)
+    return bias[k * hidden : (k + 1) * hidden]
+
+
+def set_forget_bias(bias_ih: Tensor, bias_hh: Tensor, value: float) -> None:
+    """Make the two forget-gate biases add up to `value`, in place."""
+    with torch.no_grad():
+        gate_block(bias_ih, "f").fill_(value)
+        gate_block(bias_hh, "f").fill_(0.0)
+
+
+def unroll(
+    cell: nn.Module, x: Tensor, state: tuple[Tensor, Tensor]
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Walk an LSTM cell over (batch, time, input): outputs and the last states."""
+    h, c = state
+    outputs = []
+    for t in range(x.shape[1]):
+        h, c = cell(x[:, t], (h, c))
+        outputs.append(h)
+    return torch.stack(outputs, dim=1), (h, c)
+
+
+def train_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor, clip: float
+) -> float:
+    """One update: loss, gradients, clipping by global norm, step. Returns the loss before the update, in nats."""
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    return loss.item()
+
+
+def train_to_remember(steps: int, generator: torch.Generator) -> nn.Module:
+    """A classifier trained on remember-first with forget bias 3."""
+    layer = nn.LSTM(K, 32, batch_first=True)
+    model = LastStepClassifier(layer, 32, K)
+    redraw(model, generator)
+    set_forget_bias(layer.bias_ih_l0, layer.bias_hh_l0, 3.0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(200):
+        x, y = remember_first(64, steps, K, generator=generator)
+        train_step(model, optimizer, x, y, 1.0)
+    return model
+
+
+# --- cases ----------------------------------------------------------------------------------------------------------
+
+
+def _away(rng: np.random.Generator, *shape: int, low: float = 0.3, high: float = 0.9) -> np.ndarray:
+    return rng.uniform(low, high, shape) * rng.choice((-1.0, 1.0), shape)
+
+
+def _state(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {
+        "weight_ih": _away(rng, 4 * H, D),
+        "weight_hh": _away(rng, 4 * H, H),
+        "bias_ih": _away(rng, 4 * H),
+        "bias_hh": _away(rng, 4 * H),
+    }
+
+
+def _shapes_cases(seed: int) -> list[Case]:
+    return [
+        Case("input size 3 and hidden size 4", ((3, 4), NAMES)),
+        Case("input size 5 and hidden size 2", ((5, 2), NAMES)),
+    ]
+
+
+def _cell_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    state = _state(rng)
+    x, h, c = rng.normal(size=(B, D)), _away(rng, B, H), _away(rng, B, H, low=1.5, high=2.5)
+    zeros = np.zeros((B, H))
+    no_bias = {name: np.zeros_like(array) if "bias" in name else array for name, array in state.items()}
+    one_bias = {**state, "bias_ih": np.zeros(4 * H)}
+    copy = {**state, "bias_ih": state["bias_ih"] + np.repeat([-40.0, 40.0, 0.0, 0.0], H)}
+    return [
+        Case("only the input x", ((D, H), no_bias, x, zeros, zeros)),
+        Case("only the hidden state", ((D, H), no_bias, np.zeros((B, D)), h, zeros)),
+        Case("bias_ih zero", ((D, H), one_bias, x, h, c)),
+        Case("a saturated copy (f open, i closed)", ((D, H), copy, x, h, c)),
+        Case("everything at once", ((D, H), state, x, h, c)),
+    ]
+
+
+def _gradient_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    state = _state(rng)
+    x, h, c = rng.normal(size=(B, D)), _away(rng, B, H), _away(rng, B, H, low=1.5, high=2.5)
+    return [Case("a loss on h and c", ((D, H), state, x, h, c, _away(rng, B, H), _away(rng, B, H)))]
+
+
+def _unroll_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    state = _state(rng)
+    x, h, c = rng.normal(size=(B, T, D)), _away(rng, B, H), _away(rng, B, H, low=1.5, high=2.5)
+    return [
+        Case("a single step", ((D, H), state, x[:, :1], h, c)),
+        Case("initial states of zero", ((D, H), state, x, 0 * h, 0 * c)),
+        Case("initial states that are not zero", ((D, H), state, x, h, c)),
+    ]
+
+
+def _bias_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    return [
+        Case("hidden size 4 and value 1", (_away(rng, 16), _away(rng, 16), 1.0)),
+        Case("hidden size 3 and value -2.5", (_away(rng, 12), _away(rng, 12), -2.5)),
+    ]
+
+
+def _train_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    weight, x, y = _away(rng, 3, D), 4 * rng.normal(size=(6, D)), rng.integers(0, 3, 6)
+    small = 0.05 * x
+    return [
+        Case("one update, gradients too small to be clipped", (weight, small, y, 0.5, 100.0, 1)),
+        Case("three updates, gradients too small to be clipped", (weight, small, y, 0.5, 100.0, 3)),
+        Case("one update, gradients that are clipped", (weight, x, y, 1.0, 0.1, 1)),
+        Case("three updates, gradients that are clipped", (weight, x, y, 1.0, 0.1, 3)),
+    ]
+
+
+def _remember_cases(seed: int) -> list[Case]:
+    return [Case("20 time steps", (20, K, 1000 + seed))]
+
+
+def _learned(score: Any) -> str | None:
+    if score >= LEARNED:
+        return None
+    return (
+        f"the trained model names {score:.0%} of the held-out symbols; expected at least {LEARNED:.0%} (chance is 12%)"
+    )
+
+
+# --- mistakes -------------------------------------------------------------------------------------------------------
+
+
+def _mistake(name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]) -> Mistake:
+    return Mistake(name, hint, source, lambda: edited(function, *edits))
+
+
+_CHUNK = "a_i, a_f, a_g, a_o = a.chunk(4, dim=-1)"
+_C = "c = torch.sigmoid(a_f) * c_prev + torch.sigmoid(a_i) * torch.tanh(a_g)"
+_H = "return torch.sigmoid(a_o) * torch.tanh(c), c"
+
+
+def _cell(name: str, hint: str, source: str, *edits: tuple[str, str]) -> Mistake:
+    """A mistake in the update that the module's step ends with."""
+
+    def make() -> Callable[..., Any]:
+        wrong = edited(torch_cells._lstm_update, *edits)
+
+        class Cell(LSTMCell):
+            def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Tensor]:
+                h, c = state
+                return wrong(x @ self.weight_ih.T + self.bias_ih + h @ self.weight_hh.T + self.bias_hh, c)
+
+        return Cell
+
+    return Mistake(name, hint, source, make)
+
+
+def _sum(name: str, hint: str, source: str, pre_activation: Callable[..., Tensor]) -> Mistake:
+    """A mistake in the pre-activations of the module's step."""
+
+    class Cell(LSTMCell):
+        def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Tensor]:
+            h, c = state
+            return torch_cells._lstm_update(pre_activation(self, x, h), c)
+
+    return Mistake(name, hint, source, lambda: Cell)
+
+
+CELL_MISTAKES = (
+    _cell(
+        "gates swapped i f",
+        "the input gate and the forget gate are swapped, or the blocks are taken in the order f, i, g, o.",
+        "NX-AI/xlstm#98",
+        (_CHUNK, _CHUNK.replace("a_i, a_f", "a_f, a_i")),
+    ),
+    _cell(
+        "order i f o g",
+        "the blocks are taken in the order i, f, o, g (CS231n's); PyTorch has i, f, g, o.",
+        "coremltools PR#93",
+        (_CHUNK, _CHUNK.replace("a_g, a_o", "a_o, a_g")),
+    ),
+    _cell(
+        "order i o f g",
+        "the blocks are taken in ONNX's order i, o, f, g; PyTorch has i, f, g, o.",
+        "ngraph PR#2080",
+        (_CHUNK, _CHUNK.replace("a_f, a_g, a_o", "a_o, a_f, a_g")),
+    ),
+    _cell(
+        "no tanh in h",
+        "h is o * c, without the tanh.",
+        "nicodjimenez/lstm#47, #7",
+        (_H, _H.replace("torch.tanh(c)", "c")),
+    ),
+    _cell(
+        "tanh written into c",
+        "tanh(c) is written back into the cell state; only h gets the tanh.",
+        "nicodjimenez/lstm#43",
+        (_H, "c = torch.tanh(c); return torch.sigmoid(a_o) * c, c"),
+    ),
+    _cell(
+        "h from the old c",
+        "h is computed from the old cell state; it shows the new one.",
+        "borelien/entailment-neural-attention-lstm-tf#3",
+        (_H, _H.replace("torch.tanh(c)", "torch.tanh(c_prev)")),
+    ),
+    _cell(
+        "no forget gate",
+        "the forget gate is missing: the old cell state is kept whole (the cell of 1997).",
+        "glample/tagger#17",
+        (_C, _C.replace("torch.sigmoid(a_f) * ", "")),
+    ),
+    _cell(
+        "coupled gates",
+        "the forget gate is replaced by 1 - i; in the LSTM the two gates are independent.",
+        "glample/tagger#25",
+        (_C, _C.replace("torch.sigmoid(a_f)", "(1 - torch.sigmoid(a_i))")),
+    ),
+    _cell(
+        "candidate by sigmoid",
+        "the candidate goes through the sigmoid; it is content and goes through tanh.",
+        "the exercise",
+        (_C, _C.replace("torch.tanh(a_g)", "torch.sigmoid(a_g)")),
+    ),
+    _cell("states exchanged", "the two results are exchanged; they are returned as (h, c).", "the exercise", (
+        _H,
+        "return c, torch.sigmoid(a_o) * torch.tanh(c)",
+    )),
+    _sum(
+        "bias_hh left out",
+        "bias_hh is left out: PyTorch adds both biases.",
+        "numpy-ml#42",
+        lambda m, x, h: x @ m.weight_ih.T + m.bias_ih + h @ m.weight_hh.T,
+    ),
+    _sum(
+        "bias_ih left out",
+        "bias_ih is left out: PyTorch adds both biases.",
+        "numpy-ml#42",
+        lambda m, x, h: x @ m.weight_ih.T + h @ m.weight_hh.T + m.bias_hh,
+    ),
+    _sum(
+        "no recurrence",
+        "the previous hidden state does not reach the gates.",
+        "makemore PR#3",
+        lambda m, x, h: x @ m.weight_ih.T + m.bias_ih + m.bias_hh,
+    ),
+)
+
+_WALK = "h, c = cell(x[:, t], (h, c))"
+
+UNROLL_MISTAKES = (
+    _mistake(
+        "state never updated",
+        "every step starts from the initial states again: the new h and c have to go into the next step.",
+        "makemore PR#3",
+        unroll,
+        (_WALK, "h, c = cell(x[:, t], state)"),
+    ),
+    _mistake(
+        "initial state ignored",
+        "the initial state is ignored: the walk starts from zeros.",
+        "handson-mlp PR#4",
+        unroll,
+        ("h, c = state", "h, c = 0 * state[0], 0 * state[1]"),
+    ),
+    _mistake(
+        "time first",
+        "the outputs come as (time, batch, hidden); asked is (batch, time, hidden).",
+        "pytorch#4145",
+        unroll,
+        ("dim=1", "dim=0"),
+    ),
+    _mistake(
+        "reshape for a transpose",
+        "the collected outputs are brought to (batch, time, hidden) by reshape; that mixes sequences, transpose them.",
+        "neon#311",
+        unroll,
+        ("torch.stack(outputs, dim=1)", "torch.stack(outputs).reshape(len(x), -1, h.shape[1])"),
+    ),
+    _mistake(
+        "cell states as outputs",
+        "the cell states are collected as outputs; what the next layer sees is h.",
+        "the exercise",
+        unroll,
+        ("outputs.append(h)", "outputs.append(c)"),
+    ),
+)
+
+_F_IH, _F_HH = 'gate_block(bias_ih, "f").fill_(value)', 'gate_block(bias_hh, "f").fill_(0.0)'
+
+BIAS_MISTAKES = (
+    _mistake(
+        "both biases",
+        "both biases are set to the value: PyTorch adds them, so the gate's bias is twice the value.",
+        "facts about two biases",
+        set_forget_bias,
+        (_F_HH, _F_HH.replace("0.0", "value")),
+    ),
+    _mistake(
+        "the other bias left as it was",
+        "only one of the two biases is set: PyTorch adds the other one's random numbers.",
+        "facts about two biases",
+        set_forget_bias,
+        (_F_HH, "pass"),
+    ),
+    _mistake(
+        "input gate's block",
+        "the first block is set, which is the input gate's; the forget gate's is the second.",
+        "coremltools PR#93",
+        set_forget_bias,
+        (_F_IH, _F_IH.replace('"f"', '"i"')),
+        (_F_HH, _F_HH.replace('"f"', '"i"')),
+    ),
+    _mistake(
+        "whole bias",
+        "all four gates' biases are set; only the forget gate's block should be.",
+        "the exercise",
+        set_forget_bias,
+        (_F_IH, "bias_ih.fill_(value)"),
+        (_F_HH, "bias_hh.fill_(0.0)"),
+    ),
+    _mistake(
+        "added",
+        "the value is added to what was there; it should replace it.",
+        "the exercise",
+        set_forget_bias,
+        (_F_IH, 'gate_block(bias_ih, "f").add_(value)'),
+        (_F_HH, "pass"),
+    ),
+)
+
+_CLIP = "nn.utils.clip_grad_norm_(model.parameters(), clip)"
+
+TRAIN_MISTAKES = (
+    _mistake(
+        "not clipped in time",
+        "the gradients are not clipped, or only after optimizer.step(), when the update has been made without it.",
+        "VGRNN#4",
+        train_step,
+        (f"    {_CLIP}\n    optimizer.step()", f"    optimizer.step()\n    {_CLIP}"),
+    ),
+    _mistake(
+        "clipped by value",
+        "each gradient is clipped by its value; asked is clipping by the global norm, which keeps the direction.",
+        "the exercise",
+        train_step,
+        (_CLIP, "nn.utils.clip_grad_value_(model.parameters(), clip)"),
+    ),
+    _mistake(
+        "gradients not cleared",
+        "the gradients are not set to zero first: each update also repeats the ones before it.",
+        "OpenNMT-py#891",
+        train_step,
+        ("optimizer.zero_grad()", "pass"),
+    ),
+    _mistake(
+        "nothing changes",
+        "optimizer.step() is missing, or the gradients are cleared between backward() and step(): nothing is learned.",
+        "OpenNMT-py#891",
+        train_step,
+        ("    optimizer.zero_grad()\n    loss.backward()", "    loss.backward()\n    optimizer.zero_grad()"),
+    ),
+    _mistake(
+        "NLL on raw scores",
+        "nll_loss is applied to raw scores; it expects log-probabilities, cross_entropy takes scores.",
+        "flashlight#139, pytorch/examples PR#732",
+        train_step,
+        ("cross_entropy", "nll_loss"),
+    ),
+    _mistake(
+        "softmax before cross_entropy",
+        "softmax is applied before cross_entropy, which applies it itself.",
+        "flashlight#139",
+        train_step,
+        ("model(x), y)", "model(x).softmax(-1), y)"),
+    ),
+)
+
+# --- questions ------------------------------------------------------------------------------------------------------
+
+STATES = (Output("hidden state h", ("batch", "hidden")), Output("cell state c", ("batch", "hidden")))
+GRADIENTS: Sequence[Output] = (
+    Output("gradient of x", ("batch", "input")),
+    Output("gradient of h_prev", ("batch", "hidden")),
+    Output("gradient of c_prev", ("batch", "hidden")),
+    *(Output(f"gradient of {name}") for name in NAMES),
+)
+
+QUESTIONS = {
+    question.name: question
+    for question in (
+        Question(
+            "torch.FusedLSTMCell_parameters",
+            LSTMCell,
+            (Output("list of shapes of weight_ih, weight_hh, bias_ih, bias_hh"),),
+            _shapes_cases,
+            probe=probes.parameter_shapes,
+            title="FusedLSTMCell",
+        ),
+        Question(
+            "torch.FusedLSTMCell",
+            LSTMCell,
+            STATES,
+            _cell_cases,
+            CELL_MISTAKES,
+            probe=probes.cell_step,
+        ),
+        Question(
+            "torch.FusedLSTMCell_gradients",
+            LSTMCell,
+            tuple(GRADIENTS),
+            _gradient_cases,
+            probe=probes.cell_gradients,
+            title="FusedLSTMCell",
+        ),
+        Question(
+            "torch.unroll",
+            unroll,
+            (
+                Output("output", ("batch", "time", "hidden")),
+                Output("last hidden state h_n", ("batch", "hidden")),
+                Output("last cell state c_n", ("batch", "hidden")),
+            ),
+            _unroll_cases,
+            UNROLL_MISTAKES,
+            probe=probes.unrolled,
+        ),
+        Question(
+            "torch.set_forget_bias",
+            set_forget_bias,
+            (Output("sum of bias_ih and bias_hh", ("4 hidden",)), Output("bias of the other gates")),
+            _bias_cases,
+            BIAS_MISTAKES,
+            probe=probes.biases_after,
+        ),
+        Question(
+            "torch.train_step",
+            train_step,
+            (Output("loss", ("update",)), Output("weight after each update", ("update", "class", "input"))),
+            _train_cases,
+            TRAIN_MISTAKES,
+            probe=probes.trained,
+        ),
+        Question(
+            "torch.train_to_remember",
+            train_to_remember,
+            (Output("accuracy"),),
+            _remember_cases,
+            probe=probes.remembered,
+            accept=_learned,
+        ),
+    )
+}
