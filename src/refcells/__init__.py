@@ -8,7 +8,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Where each public name lives. The scalar forms keep their module's name, since they share names with the vector forms.
+# Where each public name lives. The scalar forms keep their module's name, since they share names with the
+# vector forms.
 _HOME = {
     "lstm_step": "vector",
     "lstm_forward": "vector",
@@ -22,7 +23,7 @@ _HOME = {
 }
 _MODULES = ("autotest", "backward", "figures", "scalar", "tasks", "torch_cells", "training", "vector")
 
-__all__ = [*_HOME, *_MODULES]  # noqa: PLE0604
+__all__ = [*_HOME, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
