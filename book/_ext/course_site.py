@@ -1,10 +1,10 @@
-"""What the course's site needs beyond Jupyter Book: an honest cache, and pages that load nothing from elsewhere.
+"""What the site needs beyond Jupyter Book: an honest cache, and pages that load nothing from elsewhere.
 
 Three things, each small:
 
-- The execution cache is keyed by a hash of `src/refcells`, so a page is run again whenever the code it shows has changed.
+- The execution cache is keyed by a hash of `src/refcells`, so a page is run again when its code has changed.
 - The scripts of the theme's live-code button, which would fetch a library from another site, are left out.
-- Of the MathJax package only what the pages use is kept: 31 MB become 4.
+- Of the MathJax package only what the pages use is kept: 31 MB become 2.
 """
 
 import hashlib

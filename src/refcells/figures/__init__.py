@@ -1,7 +1,7 @@
 """Every diagram and plot in the book, each a function that returns a matplotlib figure.
 
-The figures are drawn from the course's own cells, in one style (`refcells.figures.style`). What a plot shows is
-measured by `refcells.figures.measure` and handed over as data, so that a page can quote the same numbers.
+The figures are drawn from the course's own cells, in one style (`refcells.figures.style`). What a plot shows
+is measured by `refcells.figures.measure` and handed over as data, so that a page can quote the same numbers.
 """
 
 from refcells.figures.curves import content_times_control, gate_curves, kept_share, without_forget_gate

@@ -1,7 +1,7 @@
 """What the book's plots show, measured on the course's own cells.
 
-Each function takes its seed or generator, says what it measures, and returns plain data: a page plots it and quotes it.
-torch is imported where it is used, so that the diagrams need only NumPy.
+Each function takes its seed or generator, says what it measures, and returns plain data: a page plots it and
+quotes it. torch is imported where it is used, so that the diagrams need only NumPy.
 """
 
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def layer_with(
 
 
 def weights_of(layer: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`(W_x, W_h, b)` of a one-layer PyTorch RNN or LSTM, in float64; b is the sum of PyTorch's two biases."""
+    """`(W_x, W_h, b)` of a one-layer PyTorch RNN or LSTM, in float64; b is the sum of its two biases."""
     W_x, W_h, b_x, b_h = (p.detach().double().numpy() for p in layer.parameters())
     return W_x, W_h, b_x + b_h
 
@@ -74,9 +74,9 @@ def weights_of(layer: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def cell_state_jacobian(run: LSTMRun, lag: int, of: str = "c") -> np.ndarray:
     r"""Total derivative of the last state of a run with respect to the cell state `lag` steps earlier.
 
-    $c_{T-k}$ acts on what follows by itself and through $h_{T-k} = o \odot \tanh(c_{T-k})$; both are counted, with o
-    held, since o was decided before $c_{T-k}$ was. All H rows come from one backward pass: H copies of the sequence make
-    a batch, and copy j is given the gradient of unit j alone.
+    $c_{T-k}$ acts on what follows by itself and through $h_{T-k} = o \odot \tanh(c_{T-k})$; both are counted,
+    with o held, since o does not depend on $c_{T-k}$. All H rows come from one backward pass: H copies of the
+    sequence make a batch, and copy j is given the gradient of unit j alone.
 
     Args:
         run: a run over one sequence (batch of 1).
@@ -124,7 +124,7 @@ class DirectAgainstFull:
 
     Attributes:
         lags: number of time steps k.
-        direct: Frobenius norm of the product of the forget gates, diag(f_T) ... diag(f_{T-k+1}), over sqrt(H).
+        direct: Frobenius norm of the product of the k forget gates, as a diagonal matrix, over sqrt(H).
         full: Frobenius norm of d c_T / d c_{T-k}, over sqrt(H).
         off: norm of their difference, relative to the norm of the full Jacobian.
     """
@@ -180,7 +180,7 @@ def gradient_by_lag(
     inputs: int = 8,
     lags: tuple[int, ...] = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
 ) -> np.ndarray:
-    """Norm of d h_T / d state_{T-k} over sqrt(H), for each lag k; the state is c for the LSTM and h for the RNN.
+    """Norm of d h_T / d state_{T-k} over sqrt(H), by lag k; the state is c for the LSTM and h for the RNN.
 
     Args:
         initialisation: one of `INITIALISATIONS`.
@@ -214,7 +214,7 @@ def gradient_by_lag(
 
 
 def per_step_factor(lags: np.ndarray, norms: np.ndarray, first: int = 10) -> float:
-    """The factor a step of a decaying norm: the slope of log norm over the lags from `first` on, exponentiated."""
+    """The factor a step of a decaying norm: exp of the slope of its logarithm from lag `first` on."""
     lags, norms = np.asarray(lags), np.asarray(norms)
     late = lags >= first
     return float(np.exp(np.polyfit(lags[late], np.log(norms[late]), 1)[0]))
@@ -251,7 +251,7 @@ def remember_first_run(
     symbols: int = 8,
     held_out: int = 512,
 ) -> Run:
-    """Train one layer on remember-first with Adam and clipping at 1, and measure it on sequences it has not seen.
+    """Train one layer on remember-first with Adam and clipping at 1; measure it on sequences it has not seen.
 
     Args:
         initialisation: one of `INITIALISATIONS`; chrono is told `steps` as the longest lag.
@@ -302,8 +302,8 @@ def agreement_sentences(
         generator: source of the random words.
 
     Returns:
-        `(x, y, words)`: one-hot words (batch, 2 + 3 * phrases, vocabulary), y (batch,) with 0 for 'was' and 1 for
-        'were', and the words themselves.
+        `(x, y, words)`: one-hot words (batch, 2 + 3 * phrases, vocabulary), y (batch,) with 0 for 'was' and 1
+        for 'were', and the words themselves.
 
     Source:
         The number-agreement task of Linzen, Dupoux and Goldberg (2016), on a grammar small enough to print.

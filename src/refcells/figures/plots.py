@@ -20,7 +20,7 @@ LOOK = {
 
 @in_style
 def direct_against_full(measured: Sequence[DirectAgainstFull]) -> CourseFigure:
-    """Norm of the product of forget gates beside that of the full Jacobian, by lag; one thin line a network."""
+    """Norm of the product of forget gates beside that of the full Jacobian, by lag; one line a network."""
     fig, ax = figure(5.0, 3.3)
     for k, m in enumerate(measured):
         named = k == 0
@@ -53,7 +53,7 @@ def gradient_by_lag(lags: Sequence[int], norms: Mapping[str, Sequence[np.ndarray
         xlabel="lag $k$, in time steps",
         ylabel=r"norm of $\mathrm{d}h_T/\mathrm{d}c_{T-k}$, over $\sqrt{H}$",
         xlim=(0, max(lags)),
-        ylim=(1e-26, 10),
+        ylim=(1e-30, 10),
     )
     ax.legend(loc="lower left")
     return fig
@@ -61,7 +61,7 @@ def gradient_by_lag(lags: Sequence[int], norms: Mapping[str, Sequence[np.ndarray
 
 @in_style
 def learning_rate_sweep(runs: Sequence[Run], chance: float) -> CourseFigure:
-    """Held-out accuracy by learning rate, one panel an initialisation, one mark a run, a line through the medians."""
+    """Held-out accuracy by learning rate: a panel an initialisation, a mark a run, a line through medians."""
     names = [name for name in LOOK if any(run.initialisation == name for run in runs)]
     rates = sorted({run.lr for run in runs})
     fig, axes = figure(5.0, 4.4, rows=2, columns=2, sharex=True, sharey=True)
@@ -81,8 +81,8 @@ def learning_rate_sweep(runs: Sequence[Run], chance: float) -> CourseFigure:
     axes[0, 0].text(
         len(rates) - 0.55, chance + 0.02, "chance", color=MUTED, ha="right", va="bottom", fontsize=9.5
     )
-    fig.supxlabel("Adam's learning rate", fontsize=10.5, color=INK)
-    fig.supylabel("held-out accuracy", fontsize=10.5, color=INK)
+    fig.supxlabel("Adam's learning rate", fontsize=11.5, color=INK)
+    fig.supylabel("held-out accuracy", fontsize=11.5, color=INK)
     return fig
 
 
@@ -92,7 +92,10 @@ def gate_heatmap(words: Sequence[str], rows: Mapping[str, np.ndarray]) -> Course
 
     Args:
         words: what was read at each step.
-        rows: name of each row, and its values by step, between -1 and 1 (g and tanh c) or 0 and 1 (the gates).
+        rows: name of each row, and its values by step. Colours saturate beyond -1.25 and 1.25.
+
+    Raises:
+        ValueError: if a row has not one value for each word.
     """
     values = np.array(list(rows.values()), dtype=float)
     if values.shape != (len(rows), len(words)):
@@ -100,14 +103,16 @@ def gate_heatmap(words: Sequence[str], rows: Mapping[str, np.ndarray]) -> Course
             f"rows have shape {values.shape}; expected ({len(rows)}, {len(words)}), one value a word"
         )
     fig, ax = figure(5.2, 0.42 * len(rows) + 0.75)
-    ax.imshow(values, cmap="PuOr", vmin=-1.25, vmax=1.25, aspect="auto")
+    image = ax.imshow(values, cmap="PuOr", vmin=-1.25, vmax=1.25, aspect="auto")
     for r, row in enumerate(values):
         for t, value in enumerate(row):
-            shade = "white" if abs(value) > 0.8 else INK
+            red, green, blue, _ = image.cmap(image.norm(value))
+            light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2  # relative luminance
+            shade = "white" if light < 0.2 else "black"
             text = f"{value:.2f}".replace("0.", ".", 1).replace("-", "−")
-            ax.text(t, r, text, ha="center", va="center", color=shade, fontsize=9)
-    ax.set_xticks(range(len(words)), list(words), fontsize=10)
-    ax.set_yticks(range(len(rows)), list(rows), fontsize=11)
+            ax.text(t, r, text, ha="center", va="center", color=shade, fontsize=10)
+    ax.set_xticks(range(len(words)), list(words), fontsize=10.5)
+    ax.set_yticks(range(len(rows)), list(rows), fontsize=13)
     ax.tick_params(length=0)
     ax.xaxis.tick_top()
     ax.grid(False)

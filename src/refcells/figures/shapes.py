@@ -1,7 +1,8 @@
 """The vocabulary of the cell diagrams: a few shapes that mean the same in every one of them.
 
-A **layer** is a box: it has weights. An **operation** is a circle: it has none and works element by element. A **wire**
-carries one vector; a **fork** (dot) copies it and a **join** (ring) puts two side by side. A **port** names what enters or leaves. The **frame** is the cell.
+A **layer** is a box: it has weights. An **operation** is a circle: it has none and works element by element.
+A **wire** carries one vector; a **fork** (dot) copies it and a **join** (ring) puts two side by side.
+A **port** names what enters or leaves. The **frame** is the cell.
 """
 
 from collections.abc import Sequence
@@ -124,7 +125,7 @@ class Canvas:
         self._ax.add_patch(Circle((x, y), 0.13, facecolor="white", edgecolor=colour, lw=1.7, zorder=5))
 
     def port(
-        self, x: float, y: float, text: str, colour: str = INK, size: float = 12.5, ha: str = "center"
+        self, x: float, y: float, text: str, colour: str = INK, size: float = 14, ha: str = "center"
     ) -> None:
         """The name of a vector, or a word, at (x, y)."""
         self._ax.text(x, y, text, color=colour, ha=ha, va="center", fontsize=size, zorder=6)

@@ -1,8 +1,8 @@
 """One look for all figures.
 
-Ink is dark and the ground transparent: the site's style sheet turns the lightness round in dark mode and leaves the hues
-as they are. The colours differ in lightness as well as in hue, each has a contrast of at least 4.5 against white,
-and no figure tells lines apart by colour alone.
+Ink is dark and the ground transparent: the site's style sheet turns the lightness round in dark mode and
+leaves the hues as they are. Each colour has a contrast of at least 4.5 against white, and no figure tells
+lines apart by colour alone.
 """
 
 import functools
@@ -40,21 +40,21 @@ RC: dict[str, Any] = {
     "axes.edgecolor": MUTED,
     "axes.grid": True,
     "axes.labelcolor": INK,
-    "axes.labelsize": 10.5,
+    "axes.labelsize": 11.5,
     "axes.linewidth": 0.9,
     "axes.prop_cycle": cycler(color=list(COLOURS.values())),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 11,
+    "axes.titlesize": 11.5,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
     "font.family": "DejaVu Sans",
-    "font.size": 10.5,
+    "font.size": 11,
     "grid.color": GRID,
     "grid.linewidth": 0.7,
-    "legend.fontsize": 10,
+    "legend.fontsize": 10.5,
     "legend.frameon": False,
     "lines.linewidth": 2.0,
     "lines.solid_capstyle": "round",
@@ -64,10 +64,10 @@ RC: dict[str, Any] = {
     "text.color": INK,
     "xtick.color": MUTED,
     "xtick.labelcolor": INK,
-    "xtick.labelsize": 10,
+    "xtick.labelsize": 10.5,
     "ytick.color": MUTED,
     "ytick.labelcolor": INK,
-    "ytick.labelsize": 10,
+    "ytick.labelsize": 10.5,
 }
 
 
@@ -96,7 +96,7 @@ class CourseFigure(Figure):
 
 
 def in_style(draw: Draw) -> Draw:
-    """Decorate a figure function: draw with the course's settings, whatever the caller's are, and leave those alone."""
+    """Decorate a figure function: draw with the course's settings, and leave the caller's alone."""
 
     @functools.wraps(draw)
     def wrapper(*args: Any, **kwargs: Any) -> CourseFigure:
