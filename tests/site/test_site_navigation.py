@@ -1,0 +1,195 @@
+"""Finding one's way: links that a reader clicks, search, the colour switch, a telephone, a folder without a server."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from built_site import settled, toc_pages, watched
+
+pytestmark = [pytest.mark.site, pytest.mark.browser, pytest.mark.xdist_group("browser")]
+
+PAGES = toc_pages()
+LSTM = "book/lstm"
+
+
+@pytest.fixture
+def page(chromium, address):
+    """A window on the site; at the end, nothing has been asked of another machine and nothing has failed."""
+    context, traffic = watched(chromium, viewport={"width": 1280, "height": 900}, color_scheme="light")
+    yield context.new_page()
+    context.close()
+    assert traffic.foreign == []
+    assert traffic.broken == []
+
+
+def at(address: str, name: str) -> re.Pattern[str]:
+    """The address of a page, with or without a fragment and a query."""
+    return re.compile(re.escape(f"{address}/{name}.html") + r"([?#].*)?$")
+
+
+def test_the_address_alone_leads_to_the_landing_page(page, address):
+    page.goto(f"{address}/")
+    page.wait_for_url(at(address, PAGES[0]))
+    assert page.locator("article h1").count() == 1
+
+
+def test_from_the_landing_page_to_the_lstm_chapter(page, address):
+    page.goto(f"{address}/{PAGES[0]}.html")
+    page.locator("article a:visible", has_text="LSTM").first.click()
+    page.wait_for_url(at(address, LSTM))
+    settled(page)
+    assert "LSTM" in page.locator("article h1").inner_text()
+    assert page.locator("article div.math mjx-container").count() > 0
+
+
+def test_cards_of_the_landing_page_are_links_all_over(page, address):
+    page.goto(f"{address}/{PAGES[0]}.html")
+    cards = page.locator("article .sd-card:has(a.sd-stretched-link)")
+    assert cards.count() > 0
+    for card in cards.all():
+        card.scroll_into_view_if_needed()
+        assert card.evaluate(
+            """card => { const b = card.getBoundingClientRect(), link = card.querySelector('a.sd-stretched-link');
+            return [0.1, 0.5, 0.9].every(s => document.elementFromPoint(b.x + s * b.width, b.y + s * b.height) === link); }"""
+        )
+
+
+def test_the_contents_at_the_side_lead_to_every_page(page, address):
+    page.goto(f"{address}/{PAGES[0]}.html")
+    for name in PAGES[1:]:
+        page.locator("nav.bd-links").locator(f'a[href$="{name.split("/")[-1]}.html"]').click()
+        page.wait_for_url(at(address, name))
+        page.wait_for_load_state("load")
+
+
+def test_next_and_previous_follow_the_table_of_contents(page, address):
+    page.goto(f"{address}/{PAGES[0]}.html")
+    assert page.locator("a.left-prev").count() == 0
+    for name in PAGES[1:]:
+        page.locator("a.right-next").click()
+        page.wait_for_url(at(address, name))
+        page.wait_for_load_state("load")
+    assert page.locator("a.right-next").count() == 0
+    page.locator("a.left-prev").click()
+    page.wait_for_url(at(address, PAGES[-2]))
+
+
+def test_contents_of_a_page_lead_to_its_sections(page, address):
+    page.goto(f"{address}/{LSTM}.html")
+    settled(page)
+    entry = page.locator(".bd-sidebar-secondary nav a").last
+    target = entry.get_attribute("href")
+    entry.click()
+    page.wait_for_url(at(address, LSTM))
+    heading = page.locator(f"[id='{target[1:]}'] :is(h2, h3, h4)").first
+    heading.wait_for(state="visible")
+    page.wait_for_function(
+        "box => box.getBoundingClientRect().top < innerHeight", arg=heading.element_handle()
+    )
+
+
+def results(page) -> list[str]:
+    """Where the entries of a finished search lead, best first."""
+    page.wait_for_function(
+        "() => { const s = document.querySelector('#search-results .search-summary'); return s && !/Searching/.test(document.querySelector('#search-results h2').textContent) && s.textContent.trim(); }"
+    )
+    return [
+        re.sub(r"[?#].*", "", link.get_attribute("href"))
+        for link in page.locator("#search-results ul.search li > a").all()
+    ]
+
+
+def test_a_word_typed_into_the_search_finds_its_page(page, address):
+    page.goto(f"{address}/{PAGES[0]}.html")
+    page.locator(".search-button__button:visible").first.click()
+    field = page.locator("#pst-search-dialog input[name=q]")
+    field.fill("forget gate")
+    field.press("Enter")
+    page.wait_for_url(re.compile(r"/search\.html\?q=forget"))
+    found = results(page)
+    assert f"{LSTM}.html" in found[:3]
+    page.locator(f"#search-results ul.search li > a[href^='{LSTM}.html']").first.click()
+    page.wait_for_url(at(address, LSTM))
+
+
+def test_every_page_is_found_by_its_title(page, address, site):
+    missed = {}
+    for name in PAGES:
+        heading = BeautifulSoup(
+            (site / f"{name}.html").read_text(encoding="utf-8"), "html.parser"
+        ).select_one("article h1")
+        for extra in heading.select(".section-number, .headerlink"):
+            extra.decompose()
+        title = heading.get_text().strip()
+        page.goto(f"{address}/search.html?q={title}")
+        found = results(page)
+        if f"{name}.html" not in found[:3]:
+            missed[title] = found[:3]
+    assert missed == {}
+
+
+def test_a_word_that_is_nowhere_finds_nothing(page, address):
+    page.goto(f"{address}/search.html?q=quetzalcoatl")
+    assert results(page) == []
+
+
+def ground(page) -> float:
+    """Lightness of the page's ground, from 0 to 255."""
+    return page.evaluate(
+        "() => { const c = getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).map(Number); return (c[0] + c[1] + c[2]) / 3; }"
+    )
+
+
+def test_the_colour_switch_works_and_is_remembered(page, address):
+    page.goto(f"{address}/{PAGES[0]}.html")
+    theme = "() => document.documentElement.dataset.theme"
+    switch = page.locator(".theme-switch-button:visible").first
+    seen = {page.evaluate(theme): ground(page)}
+    for _ in range(3):  # light, dark, as the system
+        switch.click()
+        seen[page.evaluate(theme)] = ground(page)
+    assert sorted(seen) == ["dark", "light"]
+    assert seen["dark"] < 60
+    assert seen["light"] > 200
+    while page.evaluate(theme) != "dark":
+        switch.click()
+    page.goto(f"{address}/{LSTM}.html")
+    assert page.evaluate(theme) == "dark"
+    assert ground(page) < 60
+
+
+def test_the_contents_open_on_a_telephone(page, address):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{address}/{PAGES[0]}.html")
+    entry = page.locator('a[href$="lstm.html"]:visible', has_text=re.compile(r"^\s*\d+\. "))
+    assert entry.count() == 0
+    page.locator("button.primary-toggle:visible").click()
+    entry.first.click()
+    page.wait_for_url(at(address, LSTM))
+    page.wait_for_load_state("load")
+    page.locator("button.secondary-toggle:visible").click()
+    section = page.locator('a[href^="#"]:visible').filter(has_not=page.locator("css=.headerlink")).last
+    box = section.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+
+
+def test_the_site_works_from_a_folder_without_a_server(chromium, site):
+    context, traffic = watched(chromium, viewport={"width": 1280, "height": 900})
+    try:
+        page = context.new_page()
+        page.goto((site / f"{LSTM}.html").as_uri())
+        settled(page)
+        nodes = page.locator("article .math")
+        assert nodes.count() > 0
+        assert page.locator("article .math:not(:has(mjx-container))").count() == 0
+        assert page.evaluate("() => [...document.images].every(image => image.naturalWidth > 0)")
+        page.goto(f"{(site / 'search.html').as_uri()}?q=forget gate")
+        page.locator("#search-results ul.search li > a").first.wait_for()
+        assert any(
+            f"{LSTM}.html" in link.get_attribute("href")
+            for link in page.locator("#search-results ul.search li > a").all()
+        )
+        assert traffic.foreign == []
+    finally:
+        context.close()
