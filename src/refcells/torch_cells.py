@@ -586,7 +586,7 @@ class _LSTMWalk(Function):
             d_c *= f
         flat = d_a.flatten(0, 1)
         return (
-            (flat @ W_ih).unflatten(0, x.shape[:2]),
+            (flat @ W_ih).unflatten(0, x.shape[:2]) if ctx.needs_input_grad[0] else None,
             d_h,
             d_c,
             flat.T @ x.flatten(0, 1),
