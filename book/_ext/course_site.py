@@ -2,7 +2,8 @@
 
 Three things, each small:
 
-- The execution cache is keyed by a hash of `src/refcells`, so a page is run again when its code has changed.
+- The execution cache is keyed by a hash of `src/refcells` and of the exercises, so a page is run again when
+  what it shows has changed.
 - The scripts of the theme's live-code button, which would fetch a library from another site, are left out.
 - Of the MathJax package only what the pages use is kept: 31 MB become 2.
 """
@@ -24,7 +25,8 @@ MATHJAX_KEPT = ("tex-chtml.js", "output/chtml/fonts/", "input/tex/extensions/")
 def code_hash(root: Path = ROOT) -> str:
     """A short hash of everything that a page's output depends on beyond its own text."""
     digest = hashlib.sha256()
-    for path in sorted((root / "src" / "refcells").rglob("*.py")):
+    read = [*(root / "src" / "refcells").rglob("*.py"), *(root / "exercises").rglob("*.ipynb")]
+    for path in sorted(read):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

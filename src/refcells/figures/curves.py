@@ -4,7 +4,7 @@ import numpy as np
 
 from refcells import scalar
 from refcells.figures.style import COLOURS, GATES, MUTED, CourseFigure, figure, in_style
-from refcells.vector import sigmoid
+from refcells.vector import lstm_1997_forward, lstm_forward, sigmoid
 
 __all__ = ["content_times_control", "gate_curves", "kept_share", "without_forget_gate"]
 
@@ -91,16 +91,16 @@ def kept_share(gates: tuple[float, ...] = (0.5, 0.9, 0.98, 1.0), steps: int = 60
 def without_forget_gate(steps: int = 200, seed: int = 0) -> CourseFigure:
     """The same stream of candidates through the 1997 recurrence and through one with a forget gate."""
     fig, (top, bottom) = figure(5.0, 4.2, rows=2, sharex=True)
-    rng = np.random.default_rng(seed)
-    candidates = np.tanh(rng.normal(0.2, 0.5, steps))
-    for f, name, colour, style in (
-        (1.0, "1997: $f = 1$ always", "orange", "-"),
-        (0.9, "forget gate at 0.9", "blue", "--"),
+    # One unit that reads only its input: the candidate sees x, the gates only their biases.
+    x = np.random.default_rng(seed).normal(0.2, 0.5, (1, steps, 1))
+    a_f, a_o, W_h = np.log(0.9 / 0.1), 100.0, np.zeros((4, 1))
+    with_gate = lstm_forward(x, np.array([[0.0], [0.0], [1.0], [0.0]]), W_h, np.array([0.0, a_f, 0.0, a_o]))
+    without = lstm_1997_forward(x, np.array([[0.0], [1.0], [0.0]]), W_h[:3], np.array([0.0, 0.0, a_o]))
+    for run, name, colour, style in (
+        (without, "1997: $f = 1$ always", "orange", "-"),
+        (with_gate, "forget gate at 0.9", "blue", "--"),
     ):
-        c, cs = 0.0, []
-        for g in candidates:
-            _, c = scalar.lstm_update(0.5, f, float(g), 1.0, c)
-            cs.append(c)
+        cs = run.c[1:, 0, 0]
         top.plot(range(1, steps + 1), cs, color=COLOURS[colour], ls=style, label=name)
         bottom.semilogy(range(1, steps + 1), 1 / np.cosh(cs) ** 2, color=COLOURS[colour], ls=style)
     top.legend(loc="upper left")

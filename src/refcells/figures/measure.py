@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from refcells.backward import lstm_backward
-from refcells.vector import LSTMRun, lstm_forward, tanh_derivative
+from refcells.backward import lstm_backward, rnn_backward
+from refcells.vector import LSTMRun, lstm_forward, rnn_forward, tanh_derivative
 
 if TYPE_CHECKING:
     import torch
@@ -71,15 +71,16 @@ def weights_of(layer: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return W_x, W_h, b_x + b_h
 
 
-def cell_state_jacobian(run: LSTMRun, lag: int, of: str = "c") -> np.ndarray:
+def cell_state_jacobian(run: LSTMRun, b: np.ndarray, lag: int, of: str = "c") -> np.ndarray:
     r"""Total derivative of the last state of a run with respect to the cell state `lag` steps earlier.
 
     $c_{T-k}$ acts on what follows by itself and through $h_{T-k} = o \odot \tanh(c_{T-k})$; both are counted,
-    with o held, since o does not depend on $c_{T-k}$. All H rows come from one backward pass: H copies of the
-    sequence make a batch, and copy j is given the gradient of unit j alone.
+    with o held, since o does not depend on $c_{T-k}$. All H rows come from one backward pass: the last k
+    steps are run as a batch of H copies, and copy j is given the gradient of unit j alone.
 
     Args:
         run: a run over one sequence (batch of 1).
+        b: the biases it was run with.
         lag: number of time steps k, from 1 to T.
         of: 'c' for the cell state $c_T$, 'h' for the hidden state $h_T$.
 
@@ -95,24 +96,18 @@ def cell_state_jacobian(run: LSTMRun, lag: int, of: str = "c") -> np.ndarray:
     if batch != 1 or not 1 <= lag <= steps:
         raise ValueError(f"batch {batch} and lag {lag} came; expected batch 1 and a lag of 1 to {steps}")
     start = steps - lag
-    # The last `lag` steps of the trace, once for each unit: the backward pass needs nothing else.
-    part = LSTMRun(
-        output=np.repeat(run.output[:, start:], hidden, axis=0),
-        h_n=np.repeat(run.h_n, hidden, axis=0),
-        c_n=np.repeat(run.c_n, hidden, axis=0),
-        h=np.repeat(run.h[start:], hidden, axis=1),
-        c=np.repeat(run.c[start:], hidden, axis=1),
-        gates=np.repeat(run.gates[start:], hidden, axis=1),
-        tanh_c=np.repeat(run.tanh_c[start:], hidden, axis=1),
-        x=np.repeat(run.x[:, start:], hidden, axis=0),
-        W_x=run.W_x,
-        W_h=run.W_h,
-        alive=None,
+    copies = lstm_forward(
+        np.repeat(run.x[:, start:], hidden, axis=0),
+        run.W_x,
+        run.W_h,
+        b,
+        h0=np.repeat(run.h[start], hidden, axis=0),
+        c0=np.repeat(run.c[start], hidden, axis=0),
     )
     one_each = np.eye(hidden)
-    gradients = lstm_backward(part, d_h_n=one_each) if of == "h" else lstm_backward(part, d_c_n=one_each)
+    gradients = lstm_backward(copies, **{f"d_{of}_n": one_each})
     if start == 0:
-        # Before the first step there is no output gate: c_0 and h_0 are given, and c_0 acts by itself.
+        # h_0 and c_0 are given: there is no output gate before the first step, and c_0 acts by itself.
         return gradients.c0
     o = run.gate("o")[0, start - 1]
     return gradients.c0 + gradients.h0 * (o * tanh_derivative(run.tanh_c[start - 1, 0]))
@@ -164,7 +159,7 @@ def direct_against_full(
     forget = run.gate("f")[0]
     direct, full, off = [], [], []
     for lag in lags:
-        J = cell_state_jacobian(run, lag)
+        J = cell_state_jacobian(run, b, lag)
         path = np.diag(np.prod(forget[-lag:], axis=0))
         direct.append(np.linalg.norm(path) / np.sqrt(hidden))
         full.append(np.linalg.norm(J) / np.sqrt(hidden))
@@ -199,17 +194,14 @@ def gradient_by_lag(
     x = torch.randn(1, max(lags) + 10, inputs, generator=generator, dtype=torch.float64).numpy()
     if initialisation.startswith("LSTM"):
         run = lstm_forward(x, W_x, W_h, b)
-        jacobians = [cell_state_jacobian(run, lag, of="h") for lag in lags]
+        jacobians = [cell_state_jacobian(run, b, lag, of="h") for lag in lags]
     else:
-        h, states = np.zeros(hidden), []
-        for x_t in x[0]:
-            h = np.tanh(W_x @ x_t + W_h @ h + b)
-            states.append(h)
-        J, jacobians = np.eye(hidden), []
-        for lag in range(1, max(lags) + 1):
-            J = J @ (tanh_derivative(states[-lag])[:, None] * W_h)
-            if lag in lags:
-                jacobians.append(J)
+        h = rnn_forward(x, W_x, W_h, b).h
+        jacobians = []
+        for lag in lags:
+            copies = np.repeat(x[:, -lag:], hidden, axis=0)
+            run_back = rnn_forward(copies, W_x, W_h, b, np.repeat(h[-lag - 1], hidden, axis=0))
+            jacobians.append(rnn_backward(run_back, d_h_n=np.eye(hidden)).h0)
     return np.array([np.linalg.norm(J) / np.sqrt(hidden) for J in jacobians])
 
 

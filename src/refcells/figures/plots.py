@@ -78,9 +78,7 @@ def learning_rate_sweep(runs: Sequence[Run], chance: float) -> CourseFigure:
         ax.set_title(name)
         ax.set(ylim=(0, 1.05), xlim=(-0.5, len(rates) - 0.5))
         ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
-    axes[0, 0].text(
-        len(rates) - 0.55, chance + 0.02, "chance", color=MUTED, ha="right", va="bottom", fontsize=9.5
-    )
+    axes[-1, -1].text(-0.4, chance + 0.02, "chance", color=MUTED, ha="left", va="bottom")
     fig.supxlabel("Adam's learning rate", fontsize=11.5, color=INK)
     fig.supylabel("held-out accuracy", fontsize=11.5, color=INK)
     return fig
