@@ -1,4 +1,4 @@
-"""Opening the built site: a server on localhost, a Chromium that reaches nothing else, and what a page shows in it."""
+"""Opening the built site: a server on localhost, a Chromium that reaches nothing else, what a page shows."""
 
 import functools
 import http.server
@@ -167,7 +167,7 @@ class Visit:
         traffic: requests and complaints while it was open.
         math_nodes: how many pieces of mathematics the page holds.
         math: each one that is not rendered, or rendered as an error, or left as TeX in the text.
-        images: source, alt text, whether it is decoration, and whether it could be decoded to something with a width.
+        images: source, alt text, whether it is decoration, and the width that it decoded to, 0 if it did not.
         wide: by mode, what is wider than the window.
         faint: by colour scheme, text with too little contrast to its ground.
         schemes: the colour scheme that the page really took in each mode.
@@ -182,111 +182,19 @@ class Visit:
     schemes: dict[tuple[str, int], str]
 
 
-MATH = r"""
-() => {
-  const wrong = [];
-  const nodes = [...document.querySelectorAll('.math')];
-  const name = node => (node.dataset.tex || node.textContent).trim().slice(0, 60);
-  for (const node of nodes) {
-    const drawn = node.querySelector('mjx-container');
-    if (!drawn) wrong.push('not rendered: ' + name(node));
-    else if (node.checkVisibility() && drawn.getBoundingClientRect().width < 1) wrong.push('rendered without a width: ' + name(node));
-  }
-  for (const node of document.querySelectorAll('mjx-merror'))
-    wrong.push('error: ' + (node.getAttribute('data-mjx-error') || node.textContent));
-  // MathJax draws the name of an unknown command in red instead of stopping.
-  for (const node of document.querySelectorAll('mjx-mtext'))
-    if (!node.closest('mjx-merror') && /red/.test(node.getAttribute('style') || '')) wrong.push('unknown command: ' + (node.getAttribute('data-latex') || node.innerHTML.slice(0, 60)));
-  const article = document.querySelector('article') || document.body;
-  const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const text = walk.currentNode;
-    if (text.parentElement.closest('pre, code, script, style, mjx-container, .math, textarea')) continue;
-    if (/\\[a-zA-Z]{2,}|\\[(\[]|\$[^$\n]+\$/.test(text.data)) wrong.push('TeX in the text: ' + text.data.trim().slice(0, 80));
-  }
-  return [nodes.length, wrong];
-}
-"""
+# What a page shows, as functions of the page itself.
+LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf-8")
 
-IMAGES = r"""
-async () => Promise.all([...document.images].map(async image => {
-  image.loading = 'eager';
-  await image.decode().catch(() => {});
-  return {
-    src: image.getAttribute('src'), alt: image.getAttribute('alt'), width: image.naturalWidth,
-    decoration: image.getAttribute('role') === 'presentation' || image.getAttribute('aria-hidden') === 'true',
-  };
-}))
-"""
 
-WIDE = r"""
-() => {
-  const width = document.documentElement.clientWidth;
-  const found = [];
-  const page = Math.max(document.documentElement.scrollWidth, document.body.scrollWidth);
-  if (page > width) found.push(`the page itself: ${page} of ${width} px`);
-  const main = document.querySelector('main') || document.body;
-  const covered = [];
-  for (const node of main.querySelectorAll('*')) {
-    // The theme's drawer of the page's contents waits beside the window; opening it is tested elsewhere.
-    if (node.closest('mjx-assistive-mml, .bd-sidebar-secondary') || covered.some(c => c.contains(node))) continue;
-    const box = node.getBoundingClientRect();
-    if (box.width < 2 || box.height < 2 || box.right <= width + 1) continue;
-    // What scrolls in itself may be wide inside, as long as its own frame fits.
-    const fits = frame => /auto|scroll/.test(getComputedStyle(frame).overflowX) && frame.getBoundingClientRect().right <= width + 1;
-    let frame = node.parentElement;
-    while (frame !== main && !fits(frame)) frame = frame.parentElement;
-    if (frame !== main) continue;
-    covered.push(node);
-    const label = node.tagName.toLowerCase() + (node.id ? '#' + node.id : '') + [...node.classList].map(c => '.' + c).join('');
-    found.push(`${label} ends at ${Math.round(box.right)} of ${width} px: ${(node.textContent.trim() || 'in ' + node.closest('p, li, td, div').textContent.trim()).slice(0, 60)}`);
-  }
-  return found;
-}
-"""
-
-# WCAG 2.1, success criterion 1.4.3: contrast of text to the first opaque ground behind it.
-FAINT = r"""
-() => {
-  const parse = text => {
-    const canvas = parse.canvas || (parse.canvas = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true}));
-    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1);
-    return canvas.getImageData(0, 0, 1, 1).data;
-  };
-  const channel = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
-  const ground = node => {
-    for (let at = node; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour[3] > 250) return colour;
-    }
-    return [255, 255, 255, 255];
-  };
-  const found = new Map();
-  for (const node of document.querySelectorAll('article :is(p, li, td, th, figcaption, .caption-text, h1, h2, h3, h4, dt, dd, a:not(.headerlink))')) {
-    if (![...node.childNodes].some(child => child.nodeType === 3 && child.data.trim())) continue;
-    const box = node.getBoundingClientRect();
-    if (box.width < 2 || box.height < 2) continue;
-    const [a, b] = [light(parse(getComputedStyle(node).color)), light(ground(node))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    const large = parseFloat(getComputedStyle(node).fontSize) >= 24;
-    if (ratio < (large ? 3 : 4.5)) {
-      const key = `${node.tagName.toLowerCase()}${[...node.classList].map(c => '.' + c).join('')} ${ratio.toFixed(2)}`;
-      if (!found.has(key)) found.set(key, `${key}: ${node.textContent.trim().slice(0, 50)}`);
-    }
-  }
-  return [...found.values()];
-}
-"""
+def look(page, what: str):
+    """Call one of the functions in look.js on a page."""
+    return page.evaluate(f"() => ({LOOK}).{what}()")
 
 
 def settled(page) -> None:
     """Wait until scripts have run and the mathematics is set."""
     page.wait_for_load_state("load")
-    page.evaluate(
-        "() => window.MathJax && window.MathJax.startup ? window.MathJax.startup.promise.then(() => null) : null"
-    )
-    page.evaluate("() => document.fonts.ready.then(() => null)")
+    look(page, "settled")
 
 
 def visit(browser, address: str) -> Visit:
@@ -296,22 +204,19 @@ def visit(browser, address: str) -> Visit:
         page = context.new_page()
         page.goto(address)
         settled(page)
-        nodes, math = page.evaluate(MATH)
-        images = page.evaluate(IMAGES)
+        nodes, math = look(page, "math")
+        images = look(page, "images")
         wide, faint, schemes = {}, {}, {}
         for scheme, width in MODES:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 900})
-            # Two frames: the theme hears of the new scheme, and the page is laid out again.
-            page.evaluate(
-                "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))"
-            )
+            look(page, "redrawn")
             schemes[scheme, width] = page.evaluate("() => document.documentElement.dataset.theme")
-            wide[scheme, width] = page.evaluate(WIDE)
+            wide[scheme, width] = look(page, "wide")
             if scheme not in faint:
                 # Colours fade from one scheme to the other; measure where they arrive.
                 page.add_style_tag(content="*, *::before, *::after { transition: none !important; }")
-                faint[scheme] = page.evaluate(FAINT)
+                faint[scheme] = look(page, "faint")
         return Visit(traffic, nodes, math, images, wide, faint, schemes)
     finally:
         context.close()

@@ -1,4 +1,4 @@
-"""A book that is wrong does not build: the project's own settings and its own command, on books of one page."""
+"""A faulty book does not build: the project's own settings and its own command, on books of one page."""
 
 import os
 import re

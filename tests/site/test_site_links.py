@@ -139,7 +139,8 @@ def test_dead_links_are_found_out(tmp_path):
     (tmp_path / "good.html").write_text('<h1 id="here">Here</h1>', encoding="utf-8")
     page = tmp_path / "page.html"
     page.write_text(
-        '<a href="good.html#here">1</a><a href="good.html#there">2</a><a href="gone.html">3</a><a href="/good.html">4</a>'
+        '<a href="good.html#here">1</a><a href="good.html#there">2</a><a href="gone.html">3</a>'
+        '<a href="/good.html">4</a>'
         '<a href="../out.html">5</a><img src="gone.svg"><a href="#nowhere">6</a><a href="https://example.org">7</a>',
         encoding="utf-8",
     )

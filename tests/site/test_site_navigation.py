@@ -1,4 +1,4 @@
-"""Finding one's way: links that a reader clicks, search, the colour switch, a telephone, a folder without a server."""
+"""Finding one's way: links, search, the colour switch, a telephone, a folder without a server."""
 
 import re
 
@@ -49,8 +49,13 @@ def test_cards_of_the_landing_page_are_links_all_over(page, address):
     for card in cards.all():
         card.scroll_into_view_if_needed()
         assert card.evaluate(
-            """card => { const b = card.getBoundingClientRect(), link = card.querySelector('a.sd-stretched-link');
-            return [0.1, 0.5, 0.9].every(s => document.elementFromPoint(b.x + s * b.width, b.y + s * b.height) === link); }"""
+            """card => {
+              const box = card.getBoundingClientRect();
+              const link = card.querySelector('a.sd-stretched-link');
+              const [x, y, width, height] = [box.x, box.y, box.width, box.height];
+              const at = share => document.elementFromPoint(x + share * width, y + share * height);
+              return [0.1, 0.5, 0.9].every(share => at(share) === link);
+            }"""
         )
 
 
@@ -91,7 +96,11 @@ def test_contents_of_a_page_lead_to_its_sections(page, address):
 def results(page) -> list[str]:
     """Where the entries of a finished search lead, best first."""
     page.wait_for_function(
-        "() => { const s = document.querySelector('#search-results .search-summary'); return s && !/Searching/.test(document.querySelector('#search-results h2').textContent) && s.textContent.trim(); }"
+        """() => {
+          const heading = document.querySelector('#search-results h2');
+          const summary = document.querySelector('#search-results .search-summary');
+          return heading && !/Searching/.test(heading.textContent) && summary && summary.textContent.trim();
+        }"""
     )
     return [
         re.sub(r"[?#].*", "", link.get_attribute("href"))
@@ -135,9 +144,8 @@ def test_a_word_that_is_nowhere_finds_nothing(page, address):
 
 def ground(page) -> float:
     """Lightness of the page's ground, from 0 to 255."""
-    return page.evaluate(
-        "() => { const c = getComputedStyle(document.body).backgroundColor.match(/[\\d.]+/g).map(Number); return (c[0] + c[1] + c[2]) / 3; }"
-    )
+    colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    return sum(float(channel) for channel in re.findall(r"[\d.]+", colour)[:3]) / 3
 
 
 def test_the_colour_switch_works_and_is_remembered(page, address):
