@@ -8,20 +8,27 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# Where each public name lives. The scalar forms keep their module's name, since they share names with the
-# vector forms.
-_HOME = {
-    "lstm_step": "vector",
-    "lstm_forward": "vector",
-    "LSTMRun": "vector",
-    "lstm_backward": "backward",
-    "lstm_step_backward": "backward",
-    "LSTM": "torch_cells",
-    "LSTMCell": "torch_cells",
-    "chrono_init": "torch_cells",
-    "set_forget_bias": "torch_cells",
+# Where each public name lives. The scalar forms share their names with the vector forms, so they are
+# reached by their module's name, `refcells.scalar.lstm_step`; `refcells.lstm_step` is the vector form.
+_EXPORTS = {
+    "vector": (
+        "GRURun LSTMRun RNNRun gru_forward gru_reset_after_forward gru_reset_after_step gru_step "
+        "lstm_1997_forward lstm_1997_step lstm_forward lstm_peephole_forward lstm_peephole_step lstm_step "
+        "relu rnn_forward rnn_step sigmoid"
+    ),
+    "backward": (
+        "gru_backward gru_reset_after_backward gru_reset_after_step_backward gru_step_backward "
+        "lstm_1997_backward lstm_backward lstm_peephole_backward lstm_step_backward rnn_backward "
+        "rnn_step_backward truncated_backward"
+    ),
+    "bidirectional": "bidirectional_backward bidirectional_forward last_output last_state merge reverse",
+    "torch_cells": "GRU GRUCell LSTM LSTMCell RNN RNNCell chrono_init set_forget_bias",
+    "interop": "Weights from_keras from_onnx from_torch to_keras to_onnx to_torch",
+    "tasks": "adding copying remember_first remember_last tagging",
+    "training": "EveryStepClassifier History LastStepClassifier accuracy fit redraw",
 }
-_MODULES = ("autotest", "backward", "figures", "scalar", "tasks", "torch_cells", "training", "vector")
+_HOME = {name: module for module, names in _EXPORTS.items() for name in names.split()}
+_MODULES = ("autotest", "figures", "scalar", *_EXPORTS)
 
 __all__ = [*_HOME, *_MODULES]
 
