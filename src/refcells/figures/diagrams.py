@@ -86,7 +86,7 @@ def lstm_cell() -> CourseFigure:
 def two_states(words: tuple[str, ...] = ("keys", "by", "the", "door")) -> CourseFigure:
     """An LSTM unrolled over a phrase: two states go from step to step, one of them to the outside."""
     step = 2.45
-    d = Canvas(0.8 + step * len(words) + 0.4, 4.6, scale=0.5)
+    d = Canvas(0.8 + step * len(words) + 0.4, 4.6, scale=0.47)
     top, bottom = 3.0, 1.9
     d.port(0.3, top + 0.38, "$c_0$", STATE)
     d.port(0.3, bottom + 0.38, "$h_0$")

@@ -78,6 +78,9 @@ class CourseFigure(Figure):
         """The figure as an SVG document: transparent, without a date, with fixed identifiers."""
         buffer = io.StringIO()
         with mpl.rc_context(RC):
+            # Lay out once: laying out anew from the last result would move things by a hair.
+            self.draw_without_rendering()
+            self.set_layout_engine("none")
             self.savefig(
                 buffer,
                 format="svg",

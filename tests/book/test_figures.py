@@ -1,0 +1,164 @@
+"""The figures: each is one, each has the course's style, and each shows what was measured."""
+
+import re
+import warnings
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from refcells import figures  # noqa: E402
+from refcells.figures import measure, style  # noqa: E402
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+LAGS = (1, 5, 10, 20)
+RUNS = [
+    measure.Run(name, lr, seed, 0.1 + 0.2 * seed, None)
+    for name in measure.INITIALISATIONS
+    for lr in (0.01, 0.1)
+    for seed in range(3)
+]
+DRAWN = {
+    "rnn_cell": figures.rnn_cell,
+    "lstm_cell": figures.lstm_cell,
+    "two_states": figures.two_states,
+    "gate_curves": figures.gate_curves,
+    "content_times_control": figures.content_times_control,
+    "kept_share": figures.kept_share,
+    "without_forget_gate": figures.without_forget_gate,
+    "direct_against_full": lambda: figures.direct_against_full(
+        [measure.direct_against_full(seeded(), lags=LAGS)]
+    ),
+    "gradient_by_lag": lambda: figures.gradient_by_lag(
+        LAGS, {name: [np.ones(4), np.full(4, 0.5)] for name in measure.INITIALISATIONS}
+    ),
+    "learning_rate_sweep": lambda: figures.learning_rate_sweep(RUNS, chance=0.125),
+    "gate_heatmap": lambda: figures.gate_heatmap(
+        ["the", "keys"], {"$f$": np.array([0.9, 0.2]), "$g$": np.array([-0.5, 0.01])}
+    ),
+}
+
+
+def test_every_public_figure_is_tested():
+    assert set(DRAWN) == set(figures.__all__) - {"CourseFigure"}
+
+
+@pytest.fixture(scope="module", params=DRAWN, ids=str)
+def drawn(request):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a missing glyph, a layout that does not fit
+        figure = DRAWN[request.param]()
+        return figure, figure.svg()
+
+
+class TestEachFigure:
+    def test_is_a_matplotlib_figure_outside_pyplot(self, drawn):
+        figure, _ = drawn
+        assert isinstance(figure, figures.CourseFigure)
+        assert isinstance(figure, mpl.figure.Figure)
+        import matplotlib.pyplot as plt
+
+        assert plt.get_fignums() == []
+
+    def test_has_a_transparent_ground(self, drawn):
+        _, svg = drawn
+        patch = re.search(r'<g id="patch_1">(.*?)</g>', svg, re.S)
+        assert patch is None or "fill: none" in patch[1] or "opacity: 0" in patch[1]
+
+    def test_is_narrow_enough_for_a_telephone(self, drawn):
+        _, svg = drawn
+        width = float(re.search(r'width="([\d.]+)pt"', svg)[1])
+        assert width <= 400, "at 350 pixels a 10-point letter is then at least 8.8 pixels high"
+
+    def test_carries_no_date_and_the_same_bytes_each_time(self, drawn):
+        figure, svg = drawn
+        assert "<dc:date>" not in svg
+        assert figure.svg() == svg
+
+    def test_text_is_drawn_as_paths(self, drawn):
+        """So that it looks the same on a machine without our fonts."""
+        assert "<text" not in drawn[1]
+
+    def test_letters_are_not_too_small(self, drawn):
+        figure, _ = drawn
+        sizes = [text.get_fontsize() for text in figure.findobj(mpl.text.Text) if text.get_text().strip()]
+        assert sizes
+        assert min(sizes) >= 9
+
+    def test_shows_itself_as_svg_alone(self, drawn):
+        bundle = drawn[0]._repr_mimebundle_()
+        assert set(bundle) == {"image/svg+xml", "text/plain"}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawing_again_gives_the_same_bytes(name):
+    assert DRAWN[name]().svg() == DRAWN[name]().svg()
+
+
+def test_drawing_leaves_the_callers_settings_alone():
+    def settings():
+        return {name: value for name, value in mpl.rcParams.items() if name != "backend"}
+
+    before = settings()
+    figures.gate_curves().svg()
+    assert settings() == before
+
+
+def test_the_callers_settings_do_not_change_a_figure():
+    plain = figures.gate_curves().svg()
+    with mpl.rc_context({"font.size": 30, "axes.grid": False, "lines.linewidth": 9}):
+        assert figures.gate_curves().svg() == plain
+
+
+def luminance(colour):
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in mpl.colors.to_rgb(colour)]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+def contrast(one, other):
+    light, dark = sorted([luminance(one), luminance(other)], reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("colour", [*style.COLOURS.values(), style.INK, style.MUTED])
+def test_colours_stand_out_from_the_ground(colour):
+    assert contrast(colour, "white") >= 4.5
+
+
+def in_dark_mode(colour):
+    """What the style sheet's filter makes of a colour: invert(0.93) hue-rotate(180deg) saturate(1.15)."""
+    rgb = np.array(mpl.colors.to_rgb(colour))
+    rgb = rgb * (1 - 2 * 0.93) + 0.93
+    weights = np.array([0.213, 0.715, 0.072])
+    rotate = 2 * np.tile(weights, (3, 1)) - np.eye(3)  # hue-rotate by half a turn
+    rgb = np.clip(rotate @ rgb, 0, 1)
+    grey = weights @ rgb
+    return np.clip(grey + 1.15 * (rgb - grey), 0, 1)
+
+
+@pytest.mark.parametrize("colour", [*style.COLOURS.values(), style.INK, style.MUTED])
+def test_colours_stand_out_in_dark_mode_too(colour):
+    assert contrast(in_dark_mode(colour), "#121212") >= 4.5
+
+
+def test_the_style_sheet_still_has_that_filter():
+    from pages import BOOK
+
+    css = (BOOK / "_static" / "course.css").read_text("utf-8")
+    assert "filter: invert(0.93) hue-rotate(180deg) saturate(1.15)" in css
+
+
+class TestRefusals:
+    def test_heatmap_with_a_row_of_the_wrong_length(self):
+        with pytest.raises(ValueError, match="one value a word"):
+            figures.gate_heatmap(["the", "keys"], {"f": np.ones(3)})
+
+    def test_unknown_initialisation(self):
+        with pytest.raises(ValueError, match="expected one of"):
+            measure.layer_with("GRU, default", 2, 3, 10, seeded())

@@ -1,0 +1,67 @@
+"""The site's own Sphinx extension: what keys the cache, and what it takes off a page."""
+
+import importlib.util
+from types import SimpleNamespace
+
+import pytest
+from pages import BOOK
+
+pytest.importorskip("sphinx")
+
+
+@pytest.fixture(scope="module")
+def site():
+    spec = importlib.util.spec_from_file_location("course_site", BOOK / "_ext" / "course_site.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_cache_key_follows_code_and_exercises(site, tmp_path):
+    code = tmp_path / "src" / "refcells" / "cell.py"
+    exercise = tmp_path / "exercises" / "lstm" / "one.ipynb"
+    for path in (code, exercise):
+        path.parent.mkdir(parents=True)
+        path.write_text("1")
+    first = site.code_hash(tmp_path)
+    assert site.code_hash(tmp_path) == first
+    code.write_text("2")
+    second = site.code_hash(tmp_path)
+    exercise.write_text("2")
+    assert len({first, second, site.code_hash(tmp_path)}) == 3
+
+
+def test_live_code_scripts_leave_the_page_and_others_stay(site):
+    context = {
+        "script_files": [
+            SimpleNamespace(filename="_static/doctools.js", attributes={}),
+            SimpleNamespace(filename="_static/sphinx-thebe.js", attributes={}),
+            SimpleNamespace(
+                filename=None, attributes={"body": 'const THEBE_JS_URL = "x"; const thebe_selector'}
+            ),
+            SimpleNamespace(filename=None, attributes={"body": "let toggleHintShow = 1"}),
+        ]
+    }
+    site.drop_live_code(None, "page", "page.html", context, None)
+    assert [s.filename for s in context["script_files"]] == ["_static/doctools.js", None]
+
+
+def test_mathjax_is_trimmed_to_what_pages_ask_for(site, tmp_path):
+    folder = tmp_path / "_static" / "mathjax"
+    kept = ["tex-chtml.js", "output/chtml/fonts/woff-v2/a.woff", "input/tex/extensions/ams.js"]
+    gone = ["tex-svg.js", "sre/mathmaps/en.json", "output/svg/fonts/tex.js"]
+    for name in kept + gone:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    site.trim_mathjax(SimpleNamespace(outdir=tmp_path), None)
+    assert {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} == set(kept)
+    assert not (folder / "sre").exists()
+
+
+def test_a_failed_build_is_left_as_it_is(site, tmp_path):
+    path = tmp_path / "_static" / "mathjax" / "tex-svg.js"
+    path.parent.mkdir(parents=True)
+    path.write_text("x")
+    site.trim_mathjax(SimpleNamespace(outdir=tmp_path), RuntimeError())
+    assert path.exists()
