@@ -16,7 +16,7 @@ written in place. The tests hold the two equal.
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Integer
@@ -389,7 +389,7 @@ class Run:
     W_h: Float[np.ndarray, "gates hidden"]
     alive: Bool[np.ndarray, "time batch 1"] | None
 
-    def steps(self, start: int, stop: int) -> Self:
+    def steps(self, start: int, stop: int) -> "Run":
         """The part of the run from time step `start` to `stop - 1`, as if it had been run by itself.
 
         Args:
