@@ -6,7 +6,6 @@ solutions/ is the source (text notebooks, converted beside themselves by jupytex
 import os
 import sys
 
-from classroom.preprocessors import CheckedInstantiateTests, HiddenSeeds, StableNotebook
 from nbgrader.preprocessors import (
     CheckCellMetadata,
     ClearHiddenTests,
@@ -18,6 +17,8 @@ from nbgrader.preprocessors import (
     LockCells,
     SaveCells,
 )
+
+from classroom.preprocessors import CheckedInstantiateTests, HiddenSeeds, StableNotebook
 
 c = get_config()
 

@@ -34,7 +34,9 @@ def sources(assignment: str, root: Path = ROOT) -> list[Path]:
     """
     found = sorted((root / "solutions" / assignment).glob("*.py"))
     if not found:
-        raise CourseError(f"no assignment {assignment!r} in {root / 'solutions'}; there are: {', '.join(assignments(root))}")
+        raise CourseError(
+            f"no assignment {assignment!r} in {root / 'solutions'}; there are: {', '.join(assignments(root))}"
+        )
     return found
 
 

@@ -46,7 +46,9 @@ class StableNotebook(NbGraderPreprocessor):
 class HiddenSeeds(NbGraderPreprocessor):
     """Put a number in the place of HIDDEN_SEED, from the instructor's secret and the cell's grade id."""
 
-    secret = Unicode("the sample class", help="What the seeds of hidden tests are derived from.").tag(config=True)
+    secret = Unicode("the sample class", help="What the seeds of hidden tests are derived from.").tag(
+        config=True
+    )
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: Resources, index: int
@@ -84,7 +86,9 @@ class CheckedInstantiateTests(InstantiateTests):
             raise RuntimeError(f"while generating tests, {self._error}\nin:\n{code}")
         return result
 
-    def _instantiate_tests(self, snippet: str, salt: str | None = None) -> tuple[list[Any], list[Any], list[str]]:
+    def _instantiate_tests(
+        self, snippet: str, salt: str | None = None
+    ) -> tuple[list[Any], list[Any], list[str]]:
         tests, values, messages = super()._instantiate_tests(snippet, salt)
         for value in values:
             if value is None or str(value).startswith(("unusable", "failed")):

@@ -91,7 +91,9 @@ CLASS: dict[str, list[Student]] = {
         ),
         _student(
             "state-not-carried",
-            Edit("scalar_lstm", "forward", "h, c = lstm_step(x, h, c, w_x", "h, c = lstm_step(x, h0, c0, w_x"),
+            Edit(
+                "scalar_lstm", "forward", "h, c = lstm_step(x, h, c, w_x", "h, c = lstm_step(x, h0, c0, w_x"
+            ),
             Edit("vector_lstm", "forward", "lstm_step(x[:, t], h, c, W_x", "lstm_step(x[:, t], h0, c0, W_x"),
             Edit("torch_lstm", "unroll", "cell(x[:, t], (h, c))", "cell(x[:, t], state)"),
             loses=("scalar_lstm/test-forward", "vector_lstm/test-forward", "torch_lstm/test-unroll"),
@@ -111,7 +113,9 @@ CLASS: dict[str, list[Student]] = {
                 "if a >= 0:\n        return 1.0 / (1.0 + math.exp(-a))\n    e = math.exp(a)\n    return e / (1.0 + e)",
                 "return 1.0 / (1.0 + math.exp(-a))",
             ),
-            Edit("vector_lstm", "step", "return 0.5 * (1.0 + np.tanh(0.5 * a))", "return 1 / (1 + np.exp(-a))"),
+            Edit(
+                "vector_lstm", "step", "return 0.5 * (1.0 + np.tanh(0.5 * a))", "return 1 / (1 + np.exp(-a))"
+            ),
             loses=("scalar_lstm/test-sigmoid", "vector_lstm/test-extremes"),
             words=0.0,
         ),
@@ -154,7 +158,9 @@ def solution_cells(source: NotebookNode) -> dict[str, str]:
     for cell in source.cells:
         meta = cell.metadata.get("nbgrader", {})
         if meta.get("solution"):
-            lines = [line for line in cell.source.splitlines() if "### BEGIN" not in line and "### END" not in line]
+            lines = [
+                line for line in cell.source.splitlines() if "### BEGIN" not in line and "### END" not in line
+            ]
             cells[meta["grade_id"]] = "\n".join(lines)
     return cells
 
@@ -255,7 +261,11 @@ def give_manual_points(course: Path, assignment: str) -> None:
             for notebook in found.notebooks:
                 for grade in notebook.grades:
                     # An answer that was left as it came already has its 0.
-                    if grade.cell.cell_type == "markdown" and grade.auto_score is None and grade.manual_score is None:
+                    if (
+                        grade.cell.cell_type == "markdown"
+                        and grade.auto_score is None
+                        and grade.manual_score is None
+                    ):
                         grade.manual_score = student.words * grade.cell.max_score
                         grade.needs_manual_grade = False
         gradebook.db.commit()
@@ -275,11 +285,16 @@ def graded_class(course: Path, assignment: str, workers: int, quiet: bool = Fals
         print(f"{name}: the submission was edited by hand and is graded as it is", file=sys.stderr)
 
     digests = {
-        student.name: state + _digest(course / "submitted" / student.name / assignment) for student in CLASS[assignment]
+        student.name: state + _digest(course / "submitted" / student.name / assignment)
+        for student in CLASS[assignment]
     }
-    new = [name for name, digest in digests.items() if not ledger.holds(f"graded {assignment} {name}", digest)]
+    new = [
+        name for name, digest in digests.items() if not ledger.holds(f"graded {assignment} {name}", digest)
+    ]
     if new:
-        bar = tqdm(autograde(course, assignment, new, workers), total=len(new), unit="submission", disable=quiet)
+        bar = tqdm(
+            autograde(course, assignment, new, workers), total=len(new), unit="submission", disable=quiet
+        )
         for name in bar:
             ledger.record(f"graded {assignment} {name}", digests[name])
         give_manual_points(course, assignment)
@@ -290,8 +305,12 @@ def graded_class(course: Path, assignment: str, workers: int, quiet: bool = Fals
 def main(arguments: list[str] | None = None) -> int:
     """Command line: make, grade and show the sample class."""
     parser = argparse.ArgumentParser(prog="python -m classroom.sample", description=__doc__)
-    parser.add_argument("--course", type=Path, default=ROOT / "_build" / "sample_class", help="where the class lives")
-    parser.add_argument("--assignment", action="append", choices=sorted(CLASS), help="one assignment; all by default")
+    parser.add_argument(
+        "--course", type=Path, default=ROOT / "_build" / "sample_class", help="where the class lives"
+    )
+    parser.add_argument(
+        "--assignment", action="append", choices=sorted(CLASS), help="one assignment; all by default"
+    )
     parser.add_argument("--workers", type=int, default=2, help="submissions that are graded at a time")
     options = parser.parse_args(arguments)
     course = options.course.resolve()
@@ -299,7 +318,9 @@ def main(arguments: list[str] | None = None) -> int:
         for assignment in options.assignment or [name for name in assignments() if name in CLASS]:
             table = text_table(graded_class(course, assignment, options.workers))
             (course / f"grades-{assignment}.txt").write_text(table, encoding="utf-8")
-            print(f"Points of the sample class in '{assignment}'; a dot waits for a person's reading.\n\n{table}")
+            print(
+                f"Points of the sample class in '{assignment}'; a dot waits for a person's reading.\n\n{table}"
+            )
     except CourseError as error:
         print(f"classroom.sample: {error}", file=sys.stderr)
         return 2

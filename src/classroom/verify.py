@@ -33,10 +33,15 @@ def verify(assignment: str, root: Path = ROOT) -> str:
     """
     database = root / "gradebook.db"
     if not database.exists():
-        raise CourseError(f"no gradebook at {database}; run: nbgrader generate_assignment {assignment} --force")
+        raise CourseError(
+            f"no gradebook at {database}; run: nbgrader generate_assignment {assignment} --force"
+        )
     with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
         course = make_course(Path(scratch) / "course", root)
-        with closing(sqlite3.connect(database)) as live, closing(sqlite3.connect(course / "gradebook.db")) as copy:
+        with (
+            closing(sqlite3.connect(database)) as live,
+            closing(sqlite3.connect(course / "gradebook.db")) as copy,
+        ):
             live.backup(copy)
         for student in (SOLVED, BLANK):
             folder = course / "submitted" / student.name / assignment
@@ -61,7 +66,9 @@ def verify(assignment: str, root: Path = ROOT) -> str:
             kept = root / "_build" / "verify"
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(course / "feedback", kept)
-            raise CourseError(f"{assignment} must not be released:\n  " + "\n  ".join(wrong) + f"\nfeedback in {kept}")
+            raise CourseError(
+                f"{assignment} must not be released:\n  " + "\n  ".join(wrong) + f"\nfeedback in {kept}"
+            )
         reached = sum(s.most for s in table[SOLVED.name] if s.auto is not None)
         by_hand = sum(s.most for s in table[SOLVED.name] if s.auto is None)
     return f"{assignment}: the solutions reach {reached:g} of {reached:g} points by tests ({by_hand:g} more by hand)"
@@ -69,7 +76,9 @@ def verify(assignment: str, root: Path = ROOT) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Command line: verify the named assignments, or all."""
-    parser = argparse.ArgumentParser(prog="python -m classroom.verify", description=(__doc__ or "").split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m classroom.verify", description=(__doc__ or "").split("\n\n")[0]
+    )
     parser.add_argument("assignment", nargs="*", help="all by default")
     try:
         for assignment in parser.parse_args(arguments).assignment or assignments():

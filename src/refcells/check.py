@@ -50,11 +50,15 @@ def read(path: Path) -> Any:
         text = path.read_text(encoding="utf-8")
         notebook = nbformat.reads(text, as_version=4)
     except FileNotFoundError:
-        raise CannotCheck(f"there is no file {path}; run this in the folder that holds the notebook") from None
+        raise CannotCheck(
+            f"there is no file {path}; run this in the folder that holds the notebook"
+        ) from None
     except IsADirectoryError:
         raise CannotCheck(f"{path} is a folder; give the notebook's file name") from None
     except UnicodeDecodeError:
-        raise CannotCheck(f"{path} is not text; open it in JupyterLab and save it again, or fetch a fresh copy") from None
+        raise CannotCheck(
+            f"{path} is not text; open it in JupyterLab and save it again, or fetch a fresh copy"
+        ) from None
     except Exception as error:  # nbformat's readers raise what they like
         reason = " ".join(str(error).split())[:100] or type(error).__name__
         raise CannotCheck(
@@ -94,7 +98,9 @@ def run(notebook: Any, folder: Path) -> None:
     except NoSuchKernel:
         raise CannotCheck("there is no Python kernel; run: python -m pip install ipykernel") from None
     except DeadKernelError:
-        raise CannotCheck("Python itself stopped while running the notebook; run its cells one by one to see where") from None
+        raise CannotCheck(
+            "Python itself stopped while running the notebook; run its cells one by one to see where"
+        ) from None
 
 
 def results(notebook: Any) -> list[Result]:
@@ -141,7 +147,9 @@ def report(found: list[Result]) -> str:
     by_tests = [result for result in found if result.points is not None]
     reached, most = sum(r.points or 0.0 for r in by_tests), sum(r.most for r in by_tests)
     lines.append("")
-    lines.append(f"{reached:g} of {most:g} points by tests; {sum(r.most for r in found) - most:g} more by a person.")
+    lines.append(
+        f"{reached:g} of {most:g} points by tests; {sum(r.most for r in found) - most:g} more by a person."
+    )
     return "\n".join(lines)
 
 
@@ -151,7 +159,9 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         0 if every test passes, 1 if one does not, 2 if the notebook cannot be checked.
     """
-    parser = argparse.ArgumentParser(prog="python -m refcells.check", description=(__doc__ or "").split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m refcells.check", description=(__doc__ or "").split("\n\n")[0]
+    )
     parser.add_argument("notebook", type=Path, help="the notebook's file")
     path: Path = parser.parse_args(arguments).notebook
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
@@ -162,7 +172,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"refcells.check: {reason}", file=sys.stderr)
         return 2
     except ImportError as error:
-        print(f"refcells.check: {error.name} is missing; run: python -m pip install 'learning-to-remember[student]'", file=sys.stderr)
+        print(
+            f"refcells.check: {error.name} is missing; run: python -m pip install 'learning-to-remember[student]'",
+            file=sys.stderr,
+        )
         return 2
     found = results(notebook)
     print(report(found))

@@ -116,7 +116,9 @@ def difference(output: Output, actual: Any, expected: Any, tolerance: float = TO
         # BPTT walks backwards, so its first wrong step is the last in time.
         steps = sorted({index[axis] for index, _, _ in wrong})
         total = wanted_shape[axis]
-        span = "every step" if len(steps) == total else "time step " + ", ".join(str(k + 1) for k in steps[:8])
+        span = (
+            "every step" if len(steps) == total else "time step " + ", ".join(str(k + 1) for k in steps[:8])
+        )
         where = f", at {span} of {total}"
         index, came, want = next(w for w in wrong if w[0][axis] == steps[0])
     else:

@@ -35,7 +35,9 @@ def kind(value: Any) -> str:
         return "array" if getattr(value, "ndim", 0) else "float"
     if isinstance(value, tuple | list):
         return "tuple"
-    raise TypeError(f"an autotest cannot be made of a {type(value).__name__}; expected numbers, text or a verdict")
+    raise TypeError(
+        f"an autotest cannot be made of a {type(value).__name__}; expected numbers, text or a verdict"
+    )
 
 
 class _Shown(str):
@@ -53,21 +55,30 @@ def show(value: Any) -> str:
     A value that no test can be made of gives a text that begins with 'unusable', a verdict that did not pass one that
     begins with 'failed'; generating the release refuses both.
     """
-    if isinstance(value, Verdict):
-        text = repr(value)
-    elif isinstance(value, bool | str):
-        text = f"{type(value).__name__} {value}"
-    else:
-        try:
-            shape, content = numbers(value)
-            text = f"{'int' if isinstance(value, int) else 'numbers'} {content!r}"
-            if len(text) > LONGEST:
-                text = f"unusable: {len(text)} characters are too long for a cell; use judge instead"
-        except Unreadable as reason:
-            text = f"unusable: it {reason}"
+    text = _text(value)
+    if len(text) > LONGEST:
+        text = f"unusable: {len(text)} characters are too long for a cell; use judge instead"
     shown = _Shown(text)
     shown.value = value
     return shown
+
+
+def _text(value: Any) -> str:
+    """The family of a value, a space, and the value."""
+    if isinstance(value, Verdict):
+        return repr(value)
+    if isinstance(value, bool | str):
+        return f"{type(value).__name__} {value}"
+    try:
+        _, content = numbers(value)
+        return f"{'int' if isinstance(value, int) else 'numbers'} {content!r}"
+    except Unreadable as reason:
+        if isinstance(value, tuple | list):
+            # Results of different kinds, such as a float and an array: each for itself.
+            texts = [_text(part) for part in value]
+            bad = next((text for text in texts if text.startswith("unusable")), None)
+            return bad or f"parts {texts!r}"
+        return f"unusable: it {reason}"
 
 
 def hashed(value: Any, salt: str) -> str:
@@ -111,6 +122,15 @@ def check(call: Callable[[], Any], expected: str, message: str) -> None:
         if not value.passed:
             raise WrongAnswer(value.message)
         return
+    _compare(value, actual, expected, message)
+
+
+def _compare(value: Any, actual: Any, expected: str, message: str) -> None:
+    """Hold one value against the text of the expected one.
+
+    Raises:
+        WrongAnswer: says what came and what was expected.
+    """
     family, _, text = expected.partition(" ")
     if family in ("int", "numbers"):
         problem = difference(Output(message), value, ast.literal_eval(text))
@@ -120,7 +140,12 @@ def check(call: Callable[[], Any], expected: str, message: str) -> None:
         came = f"{type(value).__name__} {value}"
         if came != expected:
             raise WrongAnswer(f"{message} is {value!r}; expected {text!r}")
+    elif family == "parts":
+        texts = ast.literal_eval(text)
+        if not isinstance(value, tuple | list) or len(value) != len(texts):
+            came = f"{len(value)} results" if isinstance(value, tuple | list) else f"a {type(value).__name__}"
+            raise WrongAnswer(f"{message} gave {came}; expected {len(texts)} results")
+        for k, (part, wanted) in enumerate(zip(value, texts, strict=True), start=1):
+            _compare(part, part, wanted, f"result {k} of {message}")
     elif actual != expected:
-        raise WrongAnswer(f"{message} is not the expected value")
-
-
+        raise WrongAnswer(f"{message} is {value!r}, which is not the expected value")

@@ -48,7 +48,9 @@ def edited(function: Callable[..., Any], *edits: tuple[str, str], **names: Any) 
     source = _source(plain)
     for old, new in edits:
         if source.count(old) != 1:
-            raise LookupError(f"{old!r} occurs {source.count(old)} times in {plain.__qualname__}; expected once")
+            raise LookupError(
+                f"{old!r} occurs {source.count(old)} times in {plain.__qualname__}; expected once"
+            )
         source = source.replace(old, new)
     module = importlib.import_module(plain.__module__)
     namespace: dict[str, Any] = {**vars(module), **names}

@@ -133,7 +133,7 @@ def _update_mistake(*edits: tuple[str, str]) -> Any:
     return lambda: edited(scalar.lstm_update, *edits)
 
 
-_WRITE = "c = f * _number(\"c_prev\", c_prev) + i * g"
+_WRITE = 'c = f * _number("c_prev", c_prev) + i * g'
 _SHOW = "return o * math.tanh(c), c"
 _GATES = "return sigmoid(a_i), sigmoid(a_f), math.tanh(a_g), sigmoid(a_o)"
 _SUM = "w_x[k] * x + w_h[k] * h_prev + b[k]"
@@ -281,7 +281,10 @@ def _in_step(mistakes: Sequence[Mistake], name: str) -> tuple[Mistake, ...]:
     """The same mistakes, made inside a step: the step calls the wrong `name`."""
     return tuple(
         Mistake(
-            m.name, m.hint, m.source, lambda m=m: edited(scalar.lstm_step, **{name: m.make()})  # type: ignore[misc]
+            m.name,
+            m.hint,
+            m.source,
+            lambda m=m: edited(scalar.lstm_step, **{name: m.make()}),  # type: ignore[misc]
         )
         for m in mistakes
     )

@@ -37,9 +37,7 @@ def set_forget_bias(bias_ih: Tensor, bias_hh: Tensor, value: float) -> None:
         gate_block(bias_hh, "f").fill_(0.0)
 
 
-def unroll(
-    cell: nn.Module, x: Tensor, state: tuple[Tensor, Tensor]
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+def unroll(cell: nn.Module, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Walk an LSTM cell over (batch, time, input): outputs and the last states."""
     h, c = state
     outputs = []
@@ -66,7 +64,8 @@ def train_to_remember(steps: int, generator: torch.Generator) -> nn.Module:
     layer = nn.LSTM(K, 32, batch_first=True)
     model = LastStepClassifier(layer, 32, K)
     redraw(model, generator)
-    set_forget_bias(layer.bias_ih_l0, layer.bias_hh_l0, 3.0)
+    bias = dict(layer.named_parameters())
+    set_forget_bias(bias["bias_ih_l0"], bias["bias_hh_l0"], 3.0)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(200):
         x, y = remember_first(64, steps, K, generator=generator)
@@ -159,15 +158,15 @@ def _remember_cases(seed: int) -> list[Case]:
 def _learned(score: Any) -> str | None:
     if score >= LEARNED:
         return None
-    return (
-        f"the trained model names {score:.0%} of the held-out symbols; expected at least {LEARNED:.0%} (chance is 12%)"
-    )
+    return f"the trained model names {score:.0%} of the held-out symbols; expected at least {LEARNED:.0%} (chance is 12%)"
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
 
 
-def _mistake(name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]) -> Mistake:
+def _mistake(
+    name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]
+) -> Mistake:
     return Mistake(name, hint, source, lambda: edited(function, *edits))
 
 
@@ -258,10 +257,15 @@ CELL_MISTAKES = (
         "the exercise",
         (_C, _C.replace("torch.tanh(a_g)", "torch.sigmoid(a_g)")),
     ),
-    _cell("states exchanged", "the two results are exchanged; they are returned as (h, c).", "the exercise", (
-        _H,
-        "return c, torch.sigmoid(a_o) * torch.tanh(c)",
-    )),
+    _cell(
+        "states exchanged",
+        "the two results are exchanged; they are returned as (h, c).",
+        "the exercise",
+        (
+            _H,
+            "return c, torch.sigmoid(a_o) * torch.tanh(c)",
+        ),
+    ),
     _sum(
         "bias_hh left out",
         "bias_hh is left out: PyTorch adds both biases.",

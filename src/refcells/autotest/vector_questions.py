@@ -190,7 +190,9 @@ def _backward_cases(seed: int) -> list[Case]:
 # --- mistakes -------------------------------------------------------------------------------------------------------
 
 
-def _mistake(name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]) -> Mistake:
+def _mistake(
+    name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]
+) -> Mistake:
     return Mistake(name, hint, source, lambda: edited(function, *edits))
 
 
@@ -466,7 +468,10 @@ STEP_BACKWARD_MISTAKES = (
         lstm_step_backward,
         (
             _RETURN,
-            _RETURN.replace("d_a.T @ x, d_a.T @ h_prev, d_a.sum(axis=0)", "d_a.T @ x / len(x), d_a.T @ h_prev / len(x), d_a.mean(axis=0)"),
+            _RETURN.replace(
+                "d_a.T @ x, d_a.T @ h_prev, d_a.sum(axis=0)",
+                "d_a.T @ x / len(x), d_a.T @ h_prev / len(x), d_a.mean(axis=0)",
+            ),
         ),
     ),
 )

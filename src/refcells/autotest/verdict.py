@@ -57,6 +57,10 @@ class Case:
     label: str
     arguments: tuple[Any, ...]
 
+    def copied(self) -> tuple[Any, ...]:
+        """The arguments, each copied by itself: two of them that are one array become two arrays."""
+        return tuple(copy.deepcopy(argument) for argument in self.arguments)
+
 
 @dataclass(frozen=True)
 class Question:
@@ -94,7 +98,7 @@ class Question:
 
     def run(self, work: Callable[..., Any], case: Case) -> Any:
         """The results of `work` on a case, on copies of the arguments."""
-        arguments = copy.deepcopy(case.arguments)
+        arguments = case.copied()
         return self.probe(work, *arguments) if self.probe else work(*arguments)
 
 
@@ -119,7 +123,9 @@ def question(name: str) -> Question:
     except ModuleNotFoundError as error:
         if error.name and not error.name.startswith("refcells"):
             raise
-        raise LookupError(f"no questions about {part!r}; expected a name such as 'scalar.lstm_step'") from None
+        raise LookupError(
+            f"no questions about {part!r}; expected a name such as 'scalar.lstm_step'"
+        ) from None
     if name not in questions:
         raise LookupError(f"no question {name!r}; there are {', '.join(questions)}")
     return questions[name]
@@ -192,7 +198,7 @@ def _recognise(asked: Question, outcomes: list[_Outcome]) -> Mistake | None:
 def _outcome(asked: Question, work: Callable[..., Any], case: Case) -> _Outcome:
     """Run one case and compare its results with the reference's."""
     outcome = _Outcome(case)
-    arguments = copy.deepcopy(case.arguments)
+    arguments = case.copied()
     try:
         with quiet_streams(), warnings.catch_warnings():
             warnings.simplefilter("error" if asked.quiet else "ignore")
@@ -261,7 +267,11 @@ def raised(error: BaseException, work: Any) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if own is not None and frame.filename == own.co_filename]
     if not theirs:
-        theirs = [frame for frame in frames if "ipykernel" in frame.filename or frame.filename.startswith("<ipython")]
+        theirs = [
+            frame
+            for frame in frames
+            if "ipykernel" in frame.filename or frame.filename.startswith("<ipython")
+        ]
     text = " ".join(str(error).split())[:200]
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if isinstance(error, RecursionError):

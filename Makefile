@@ -1,0 +1,70 @@
+# Two commands: `make` builds the site, the student release and a graded sample class; `make test` tests everything.
+# README.md gives the plain commands behind each target.
+
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 8000
+
+BIN := $(abspath $(VENV))/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+PY := $(BIN)/python
+READY := $(VENV)/.ready
+SITE := _build/html/index.html
+RELEASE := _build/release.stamp
+
+ASSIGNMENTS := $(notdir $(wildcard solutions/*))
+CODE := $(shell find src -name '*.py' -not -path '*/figures/*' 2>/dev/null)
+PAGES := _config.yml _toc.yml $(shell find book src/refcells -type f -not -name '*.pyc' 2>/dev/null) $(wildcard exercises/*/*.ipynb)
+
+# The tools by name, wherever the environment is.
+export PATH := $(BIN):$(PATH)
+# A target that failed half-way is made again.
+.DELETE_ON_ERROR:
+.PHONY: all site release grade test lint serve bench lock clean
+
+all: site release grade
+	@echo "site         $(abspath $(SITE))"
+	@echo "release      $(abspath exercises)"
+
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "make: no '$(PYTHON)' here; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "make: $(PYTHON) is Python %d.%d; 3.11 or newer is needed: make PYTHON=/path/to/python" % v[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+site: $(SITE)
+$(SITE): $(READY) $(PAGES)
+	jupyter-book build . -W --keep-going
+	@touch $@
+
+release: $(RELEASE)
+$(RELEASE): $(READY) $(CODE) $(wildcard solutions/*/*.py) autotests.yml nbgrader_config.py
+	jupytext --quiet --to ipynb solutions/*/*.py
+	for a in $(ASSIGNMENTS); do nbgrader generate_assignment $$a --force || exit 1; done
+	$(PY) -m classroom.verify $(ASSIGNMENTS)
+	@mkdir -p _build && touch $@
+
+grade: $(RELEASE)
+	$(PY) -m classroom.sample
+
+test: $(READY) $(SITE)
+	$(PY) -m pytest -n 2 --dist loadgroup
+
+lint: $(READY)
+	ruff check . && ruff format --check .
+	mypy
+
+serve: $(SITE)
+	$(PY) -m classroom.serve --port $(PORT)
+
+bench: $(READY)
+	$(PY) benchmarks/cells.py
+
+# Write constraints.txt anew from the newest versions that pyproject.toml allows.
+lock:
+	$(PYTHON) -m venv --clear _build/lock && _build/lock/bin/python -m pip install --quiet ".[dev]"
+	_build/lock/bin/python -m pip freeze --exclude learning-to-remember | sed 's/+cpu$$//' > constraints.txt
+
+# What can be made again. Never a class's submissions, grades or feedback.
+clean:
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache solutions/*/*.ipynb

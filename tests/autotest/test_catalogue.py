@@ -1,0 +1,222 @@
+"""The catalogue: the references pass, every known mistake fails and is recognised, correct variants pass."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from refcells import backward, vector
+from refcells.autotest import judge, scalar_questions, torch_questions, vector_questions
+from refcells.autotest.mistakes import edited
+
+QUESTIONS = scalar_questions.QUESTIONS | vector_questions.QUESTIONS | torch_questions.QUESTIONS
+MISTAKES = [(name, mistake) for name, question in QUESTIONS.items() for mistake in question.mistakes]
+SEEDS = (0, 1, 20261129)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("seed", range(5))
+def test_reference_passes(name, seed):
+    verdict = judge(name, QUESTIONS[name].reference, seed)
+    assert verdict.passed, verdict.message
+
+
+@pytest.mark.parametrize(("name", "mistake"), MISTAKES, ids=[f"{n}: {m.name}" for n, m in MISTAKES])
+def test_mistake_is_found_and_named(name, mistake):
+    for seed in SEEDS:
+        verdict = judge(name, mistake.make(), seed)
+        assert not verdict.passed
+        assert verdict.mistake == mistake.name, verdict.message
+        assert mistake.hint in verdict.message
+        assert len(verdict.message.splitlines()) < 10
+
+
+def test_mistakes_have_names_hints_and_sources():
+    assert len(MISTAKES) > 100
+    for name, question in QUESTIONS.items():
+        names = [mistake.name for mistake in question.mistakes]
+        assert len(names) == len(set(names)), name
+    for _, mistake in MISTAKES:
+        assert mistake.source
+        assert mistake.hint.endswith(".")
+        assert (
+            mistake.hint[0].islower()
+            or mistake.hint.split()[0].split("_")[0] in {"NLL", "sigma"}
+            or "_" in mistake.hint.split()[0]
+        )
+
+
+def test_judging_scalars_needs_neither_numpy_nor_torch():
+    code = (
+        "import sys\n"
+        "from refcells import scalar\n"
+        "from refcells.autotest import judge\n"
+        "assert judge('scalar.lstm_forward', scalar.lstm_forward).passed\n"
+        "assert not judge('scalar.lstm_update', lambda i, f, g, o, c: (o * c, c)).passed\n"
+        "print([name for name in ('numpy', 'torch', 'jaxtyping') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_unknown_questions_are_refused():
+    with pytest.raises(LookupError, match="there are scalar"):
+        judge("scalar.nothing", abs)
+    with pytest.raises(LookupError, match="no questions about 'nowhere'"):
+        judge("nowhere.nothing", abs)
+
+
+def test_an_edit_that_does_not_fit_is_refused():
+    with pytest.raises(LookupError, match="occurs 0 times"):
+        edited(vector.lstm_step, ("not there", "anything"))
+
+
+# --- the plain references are the fast ones --------------------------------------------------------------------------
+
+
+def test_plain_forward_equals_the_fast_one():
+    for case in vector_questions.QUESTIONS["vector.lstm_forward"].cases(3):
+        run = vector.lstm_forward(*case.arguments)
+        for plain, fast in zip(
+            vector_questions.lstm_forward(*case.arguments), (run.output, run.h_n, run.c_n), strict=True
+        ):
+            np.testing.assert_allclose(plain, fast, rtol=0, atol=1e-13)
+
+
+def test_plain_step_backward_equals_the_fast_one():
+    for case in vector_questions.QUESTIONS["vector.lstm_step_backward"].cases(3):
+        for plain, fast in zip(
+            vector_questions.lstm_step_backward(*case.arguments),
+            backward.lstm_step_backward(*case.arguments),
+            strict=True,
+        ):
+            np.testing.assert_allclose(plain, fast, rtol=0, atol=1e-12)
+
+
+def test_plain_backward_equals_the_fast_one():
+    for case in vector_questions.QUESTIONS["vector.lstm_backward"].cases(3):
+        d_output, d_c_n, *forward = case.arguments
+        grads = backward.lstm_backward(vector.lstm_forward(*forward), d_output=d_output, d_c_n=d_c_n)
+        fast = (grads.x, grads.W_x, grads.W_h, grads.b, grads.h0, grads.c0)
+        for plain, other in zip(vector_questions.lstm_backward(*case.arguments), fast, strict=True):
+            np.testing.assert_allclose(plain, other, rtol=0, atol=1e-12)
+
+
+# --- correct variants, written as different people write -------------------------------------------------------------
+
+
+def _sig(a):
+    return 1 / (1 + np.exp(-np.clip(a, -80, 80)))
+
+
+def per_gate_step(x, h_prev, c_prev, W_x, W_h, b):
+    n = h_prev.shape[1]
+    parts = []
+    for k in range(4):
+        rows = slice(k * n, (k + 1) * n)
+        parts.append(
+            np.einsum("bd,hd->bh", x, W_x[rows]) + np.einsum("bg,hg->bh", h_prev, W_h[rows]) + b[rows]
+        )
+    c = _sig(parts[1]) * c_prev + _sig(parts[0]) * np.tanh(parts[2])
+    return [_sig(parts[3]) * np.tanh(c), c]
+
+
+def concatenated_step(x, h_prev, c_prev, W_x, W_h, b):
+    both = np.hstack([h_prev, x]) @ np.hstack([W_h, W_x]).T + b
+    a = both.reshape(len(x), 4, -1)
+    new = (1 - 1 / (1 + np.exp(np.clip(a[:, 1], -500, 500)))) * c_prev
+    new += 0.5 * (1 + np.tanh(a[:, 0] / 2)) * np.tanh(a[:, 2])
+    return 0.5 * (1 + np.tanh(a[:, 3] / 2)) * np.tanh(new), new
+
+
+def row_by_row_step(x, h_prev, c_prev, W_x, W_h, b):
+    h, c = np.empty_like(h_prev), np.empty_like(c_prev)
+    for row in range(len(x)):
+        i, f, g, o = np.split(W_x @ x[row] + W_h @ h_prev[row] + b, 4)
+        c[row] = _sig(f) * c_prev[row] + _sig(i) * np.tanh(g)
+        h[row] = _sig(o) * np.tanh(c[row])
+    return h, c
+
+
+def float32_step(x, h_prev, c_prev, W_x, W_h, b):
+    return per_gate_step(*(array.astype(np.float32) for array in (x, h_prev, c_prev, W_x, W_h, b)))
+
+
+def torch_step(x, h_prev, c_prev, W_x, W_h, b):
+    i, f, g, o = (
+        nn.functional.linear(torch.tensor(x), torch.tensor(W_x), torch.tensor(b))
+        .add(nn.functional.linear(torch.tensor(h_prev), torch.tensor(W_h)))
+        .chunk(4, 1)
+    )
+    c = f.sigmoid() * torch.tensor(c_prev) + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def in_place_on_copies_step(x, h_prev, c_prev, W_x, W_h, b):
+    a = x @ W_x.T
+    a += h_prev @ W_h.T
+    a += b
+    i, f, g, o = (part.copy() for part in np.split(a, 4, axis=-1))
+    for part in (i, f, o):
+        np.multiply(part, 0.5, out=part)
+        np.tanh(part, out=part)
+        part += 1
+        part /= 2
+    c = c_prev.copy()
+    c *= f
+    c += i * np.tanh(g)
+    return o * np.tanh(c), c
+
+
+STEPS = (per_gate_step, concatenated_step, row_by_row_step, float32_step, torch_step, in_place_on_copies_step)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("question", ["vector.lstm_step", "vector.lstm_step_extremes"])
+def test_correct_steps_pass(step, question):
+    for seed in SEEDS:
+        verdict = judge(question, step, seed)
+        assert verdict.passed, verdict.message
+
+
+def test_backward_by_central_differences_passes():
+    def numeric(d_h, d_c, *arguments):
+        def loss(*arrays):
+            h, c = vector.lstm_step(*arrays)
+            return (d_h * h + d_c * c).sum()
+
+        gradients = []
+        for k, array in enumerate(arguments):
+            gradient = np.zeros_like(array)
+            for index in np.ndindex(array.shape):
+                step = np.zeros_like(array)
+                step[index] = 1e-5
+                up = loss(*(a + step if j == k else a for j, a in enumerate(arguments)))
+                down = loss(*(a - step if j == k else a for j, a in enumerate(arguments)))
+                gradient[index] = (up - down) / 2e-5
+            gradients.append(gradient)
+        return tuple(gradients)
+
+    assert judge("vector.lstm_step_backward", numeric).passed
+
+
+def test_pytorchs_own_cell_passes():
+    for part in ("FusedLSTMCell_parameters", "FusedLSTMCell", "FusedLSTMCell_gradients"):
+        assert judge(f"torch.{part}", nn.LSTMCell).passed
+
+
+def test_numpy_scalars_and_lists_pass():
+    def step(x, h_prev, c_prev, w_x, w_h, b):
+        a = np.float64(x) * np.array(w_x) + h_prev * np.array(w_h) + np.array(b)
+        s = _sig(a)
+        c = s[1] * c_prev + s[0] * np.tanh(a[2])
+        return [s[3] * np.tanh(c), c]
+
+    assert judge("scalar.lstm_step", step).passed
+    assert judge(
+        "scalar.lstm_update",
+        lambda i, f, g, o, c: np.array([o * np.tanh(f * c + i * g), f * c + i * g]).tolist(),
+    ).passed
