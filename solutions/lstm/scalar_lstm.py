@@ -32,6 +32,7 @@ import math
 #
 # Typed in as it stands, it breaks: at $a = -1000$ it asks for $e^{1000}$, and no float is that large. Saturated gates are not an accident in an LSTM, they are how it remembers. So your sigmoid has to work for every float. Multiplying numerator and denominator by $e^{a}$ gives a second form of the same function; think about which of the two is safe for which sign of $a$.
 
+
 # %% nbgrader={"grade": false, "grade_id": "sigmoid", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sigmoid(a):
     """Logistic sigmoid of a float, without overflow.
@@ -56,8 +57,8 @@ def sigmoid(a):
 
 # %% nbgrader={"grade": true, "grade_id": "test-sigmoid", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 # Checks sigmoid at 0, at moderate numbers and far out, where the textbook formula overflows.
-### AUTOTEST sigmoid(1.0); sigmoid(0.2); sigmoid(0.7)
 ### AUTOTEST judge("scalar.sigmoid", sigmoid)
+### AUTOTEST sigmoid(1.0); sigmoid(0.2); sigmoid(0.7)
 ### BEGIN HIDDEN TESTS
 ### AUTOTEST judge("scalar.sigmoid", sigmoid, seed=HIDDEN_SEED)
 ### END HIDDEN TESTS
@@ -71,6 +72,7 @@ def sigmoid(a):
 # $$g = \tanh(w_{xg} x_t + w_{hg} h_{t-1} + b_g), \qquad o = \sigma(w_{xo} x_t + w_{ho} h_{t-1} + b_o).$$
 #
 # $i$, $f$ and $o$ are gates: shares, so they go through the sigmoid. $g$ is the candidate: content, which may be negative, so it goes through tanh. The weights come as three lists of four numbers, in PyTorch's order **i, f, g, o**. This exercise calls your `sigmoid`.
+
 
 # %% nbgrader={"grade": false, "grade_id": "gates", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def lstm_gates(x, h_prev, w_x, w_h, b):
@@ -113,6 +115,7 @@ def lstm_gates(x, h_prev, w_x, w_h, b):
 #
 # What is kept of the old cell state and what is written to it are *added*. The cell state itself goes through no function at all on its way to the next step; only the part that is shown, $h_t$, passes a tanh. With $f = 1$ and $i = 0$ the new cell state is the old one, to the last bit.
 
+
 # %% nbgrader={"grade": false, "grade_id": "update", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def lstm_update(i, f, g, o, c_prev):
     """New hidden state and new cell state for given gates.
@@ -141,8 +144,8 @@ def lstm_update(i, f, g, o, c_prev):
 
 # %% nbgrader={"grade": true, "grade_id": "test-update", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 # Checks the update at the chapter's hand-set gates, at open and closed gates, and at random ones.
-### AUTOTEST lstm_update(0.5498, 0.7311, 0.7163, 0.6682, 0.8)
 ### AUTOTEST judge("scalar.lstm_update", lstm_update)
+### AUTOTEST lstm_update(0.5498, 0.7311, 0.7163, 0.6682, 0.8)
 ### BEGIN HIDDEN TESTS
 ### AUTOTEST judge("scalar.lstm_update", lstm_update, seed=HIDDEN_SEED)
 ### END HIDDEN TESTS
@@ -151,6 +154,7 @@ def lstm_update(i, f, g, o, c_prev):
 # ## Exercise 4: a step, and a walk (4 points, 10 minutes)
 #
 # A step is the two functions above, one after the other. A walk over a sequence $x_1, \dots, x_T$ takes that step $T$ times, and each step starts from the states that the last one left. Both states are carried on: $h$ because the next gates look at it, $c$ because it is the memory. This exercise calls your `lstm_gates` and `lstm_update`.
+
 
 # %% nbgrader={"grade": false, "grade_id": "forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def lstm_step(x, h_prev, c_prev, w_x, w_h, b):
@@ -225,6 +229,7 @@ def lstm_forward(xs, w_x, w_h, b, h0=0.0, c0=0.0):
 #
 # The numbers are worth remembering. A fresh LSTM has forget gates with $a_f$ near 0; the usual remedy, a forget bias of 1, has $a_f$ near 1. This exercise calls your `sigmoid`.
 
+
 # %% nbgrader={"grade": false, "grade_id": "half", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def steps_to_half(a_f):
     """Number of steps until a constant forget gate has let at least half of the cell state go.
@@ -250,8 +255,8 @@ def steps_to_half(a_f):
 
 # %% nbgrader={"grade": true, "grade_id": "test-half", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 # Checks whole numbers of steps; the first three answers are hidden behind a hash.
-### HASHED AUTOTEST steps_to_half(1.0); steps_to_half(3.0); steps_to_half(5.0)
 ### AUTOTEST judge("scalar.steps_to_half", steps_to_half)
+### HASHED AUTOTEST steps_to_half(1.0); steps_to_half(3.0); steps_to_half(5.0)
 ### BEGIN HIDDEN TESTS
 ### AUTOTEST judge("scalar.steps_to_half", steps_to_half, seed=HIDDEN_SEED)
 ### END HIDDEN TESTS

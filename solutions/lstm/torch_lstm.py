@@ -42,6 +42,7 @@ torch.set_num_threads(1)  # the models are small, and one thread repeats to the 
 #
 # PyTorch has two bias vectors because cuDNN has; only their sum matters to an LSTM. Draw all parameters uniformly from $\pm 1/\sqrt H$, as PyTorch does. With these names and shapes, `load_state_dict` takes the weights of an `nn.LSTMCell` as they are.
 
+
 # %% nbgrader={"grade": false, "grade_id": "cell", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class FusedLSTMCell(nn.Module):
     """An LSTM cell with the parameters of nn.LSTMCell and its gates in one matrix product.
@@ -106,6 +107,7 @@ class FusedLSTMCell(nn.Module):
 #
 # `nn.LSTMCell` takes one step, `nn.LSTM` walks. Write the walk for any cell with the cell's interface, for sequences of shape (B, T, D). The test uses it with an `nn.LSTMCell`, so this exercise needs none of the others.
 
+
 # %% nbgrader={"grade": false, "grade_id": "unroll", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def unroll(cell, x, state):
     """Walk an LSTM cell over a batch of sequences.
@@ -147,6 +149,7 @@ def unroll(cell, x, state):
 # At PyTorch's default initialisation every forget gate starts near $\sigma(0) = 0.5$, so each step keeps about half of the cell state. A positive bias opens the gates from the start (Gers, Schmidhuber and Cummins 2000; Jozefowicz, Zaremba and Sutskever 2015). Two things can go wrong: the block, and the second bias vector. PyTorch *adds* `bias_ih` and `bias_hh`, so the gate's bias is their sum, and the sum shall be `value`.
 #
 # Write in place, under `torch.no_grad()`, since parameters that require gradients refuse to be written to otherwise.
+
 
 # %% nbgrader={"grade": false, "grade_id": "bias", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def gate_block(bias, gate):
@@ -209,6 +212,7 @@ def set_forget_bias(bias_ih, bias_hh, value):
 #
 # Gradients of recurrent nets can be very large at single updates. Clipping by the *global norm* shortens the whole gradient to length `clip` when it is longer and keeps its direction (Pascanu, Mikolov and Bengio 2013). It only helps if it happens before the update. The loss is cross-entropy, which takes raw scores. This exercise needs none of the others.
 
+
 # %% nbgrader={"grade": false, "grade_id": "train", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def train_step(model, optimizer, x, y, clip):
     """One update of a classifier: loss, gradients, clipping by global norm, step.
@@ -255,6 +259,7 @@ def train_step(model, optimizer, x, y, clip):
 # Build `LastStepClassifier(nn.LSTM(8, 32, batch_first=True), 32, 8)`, draw its parameters with `redraw(model, generator)` so that the generator decides them, set the forget bias, and train with Adam at a learning rate of 0.01 for at most 200 updates on batches of 64, clipped at 1. Drawing everything from `generator` makes the run repeatable.
 #
 # The test asks for 95 percent of held-out symbols at 20 steps; chance is 12 percent. Try forget biases of 0, 1 and 3 and write down what you see: the last question asks about it. Training takes about a second. This exercise calls your `set_forget_bias` and `train_step`.
+
 
 # %% nbgrader={"grade": false, "grade_id": "remember", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def train_to_remember(steps, generator):

@@ -32,6 +32,7 @@ import numpy as np
 #
 # Write the stacking, and count what has been stacked: how many numbers do $W_x$, $W_h$ and $b$ hold together, for D inputs and H hidden units?
 
+
 # %% nbgrader={"grade": false, "grade_id": "stack", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def stack_gates(i, f, g, o):
     """Stack the blocks of the four gates along the first axis, in the order i, f, g, o.
@@ -72,8 +73,8 @@ def count_parameters(input_size, hidden_size):
 
 # %% nbgrader={"grade": true, "grade_id": "test-stack", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 # Checks the order of the blocks and the axis.
-### AUTOTEST stack_gates(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([[5.0, 6.0]]), np.array([[7.0, 8.0]]))
 ### AUTOTEST judge("vector.stack_gates", stack_gates)
+### AUTOTEST stack_gates(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([[5.0, 6.0]]), np.array([[7.0, 8.0]]))
 ### BEGIN HIDDEN TESTS
 ### AUTOTEST judge("vector.stack_gates", stack_gates, seed=HIDDEN_SEED)
 ### END HIDDEN TESTS
@@ -96,6 +97,7 @@ def count_parameters(input_size, hidden_size):
 # | shape | (B, D) | (B, H) | (B, 4H) | (B, H) | (B, H) |
 #
 # One of the five points is for extreme numbers: pre-activations of $\pm 1000$ must give the right result and no overflow warning. The identity $\sigma(a) = \tfrac12 (1 + \tanh \tfrac a2)$ may help.
+
 
 # %% nbgrader={"grade": false, "grade_id": "step", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sigmoid(a):
@@ -159,6 +161,7 @@ def lstm_step(x, h_prev, c_prev, W_x, W_h, b):
 #
 # Walk over the time axis, carry both states on, and collect the hidden states. The result has the shape (B, T, H): batch first, then time. Stack along the right axis; a reshape would give the same shape and mix the sequences of the batch. This exercise calls your `lstm_step`.
 
+
 # %% nbgrader={"grade": false, "grade_id": "forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def lstm_forward(x, W_x, W_h, b, h0, c0):
     """Walk an LSTM over a batch of sequences.
@@ -209,6 +212,7 @@ def lstm_forward(x, W_x, W_h, b, h0, c0):
 # $$d_x = \delta_a W_x, \quad d_{h_{t-1}} = \delta_a W_h, \quad d_{W_x} = \delta_a^\top x_t, \quad d_{W_h} = \delta_a^\top h_{t-1}, \quad d_b = \sum_{\text{batch}} \delta_a.$$
 #
 # One gradient is still missing in this list: that of $c_{t-1}$. Compute the forward quantities again from the arguments; nothing is stored for you. This exercise calls your `sigmoid`.
+
 
 # %% nbgrader={"grade": false, "grade_id": "step-backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def lstm_step_backward(d_h, d_c, x, h_prev, c_prev, W_x, W_h, b):
@@ -261,6 +265,7 @@ def lstm_step_backward(d_h, d_c, x, h_prev, c_prev, W_x, W_h, b):
 # Run the sequence forwards and keep the states. Then walk from the last step to the first. At step $t$ the gradient of $h_t$ has two sources, the loss at that step and the step after it; at the last step only the first. The gradients of $h$ and $c$ that a step passes on go to the step before it, and what is left after the first step belongs to $h_0$ and $c_0$. The weights were used at every step, so their gradients are sums over the steps.
 #
 # The loss may look at every output (`d_output`) and at the last cell state (`d_c_n`). This exercise calls your `lstm_step` and `lstm_step_backward`.
+
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def lstm_backward(d_output, d_c_n, x, W_x, W_h, b, h0, c0):
