@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+
 from classroom.course import ROOT, read_notebook
 from classroom.sample import CLASS, Student, submission
 from refcells import check

@@ -8,6 +8,7 @@ import sys
 import urllib.request
 
 import pytest
+
 from classroom.course import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
