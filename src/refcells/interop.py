@@ -132,7 +132,7 @@ def from_torch(
         if kind + suffix not in state:
             raise ValueError(f"state has no {kind + suffix!r}; it has {', '.join(map(repr, state))}")
         value = state[kind + suffix]
-        arrays.append(np.array(value.detach().cpu() if hasattr(value, "detach") else value))
+        arrays.append(np.array(value.detach().cpu().numpy() if hasattr(value, "detach") else value))
     return _z_turned(cell, _checked_weights(cell, Weights(*arrays)))
 
 
