@@ -1,7 +1,7 @@
 """Diagrams of cells, all in the one vocabulary of `refcells.figures.shapes`."""
 
 from refcells.figures.shapes import Canvas
-from refcells.figures.style import COLOURS, GATES, INK, MUTED, CourseFigure, in_style
+from refcells.figures.style import COLOURS, GATES, INK, CourseFigure, in_style
 
 __all__ = ["lstm_cell", "rnn_cell", "two_states"]
 
@@ -109,5 +109,5 @@ def two_states(words: tuple[str, ...] = ("keys", "by", "the", "door")) -> Course
     d.wire([(end, top), (end + 0.75, top)], STATE, lw=3.0)
     d.wire([(end, bottom), (end + 0.75, bottom)])
     d.port(end + 0.45, top + 0.38, f"$c_{len(words)}$", STATE)
-    d.port(end + 0.45, bottom + 0.38, f"$h_{len(words)}$", MUTED)
+    d.port(end + 0.45, bottom + 0.38, f"$h_{len(words)}$")
     return d.figure
