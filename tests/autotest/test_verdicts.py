@@ -27,7 +27,7 @@ def update(*results):
         ((True, 1.0), "hidden state h is True; expected numbers"),
         ((float("nan"), 1.0), "hidden state h is NaN"),
         (([1.0], 1.0), "hidden state h has shape (1); expected a single number"),
-        ((object(), 1.0), "hidden state h is a object; expected numbers"),
+        ((object(), 1.0), "hidden state h is an object; expected numbers"),
     ],
 )
 def test_wrong_kinds_of_result(results, says):
@@ -120,7 +120,7 @@ class EqualsAll:
     [
         (endless, "RecursionError: it calls itself without end"),
         (exits, "it stopped with SystemExit"),
-        (closes, "differs"),
+        (closes, "it closes sys.stdout"),
         (itself, "a function was returned"),
         (lambda *arguments: (EqualsAll(), EqualsAll()), "expected numbers"),
         (lambda: None, "TypeError"),

@@ -52,7 +52,7 @@ def numbers(value: Any) -> tuple[tuple[int, ...], Nested]:
         if len(shapes) > 1:
             raise Unreadable(f"is a {type(value).__name__} whose elements have different shapes")
         return (len(parts), *(shapes.pop() if shapes else ())), [content for _, content in parts]
-    raise Unreadable(f"is a {type(value).__name__}; expected numbers")
+    raise Unreadable(f"is {a_or_an(type(value).__name__)}; expected numbers")
 
 
 def _floats(content: Any) -> Nested:
@@ -66,6 +66,11 @@ def _flat(content: Nested, index: tuple[int, ...] = ()) -> Iterator[tuple[tuple[
             yield from _flat(part, (*index, k))
     else:
         yield index, content
+
+
+def a_or_an(noun: str) -> str:
+    """A noun with its article."""
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
 
 
 def axes_text(axes: Sequence[str], shape: Sequence[int]) -> str:
@@ -125,7 +130,7 @@ def difference(output: Output, actual: Any, expected: Any, tolerance: float = TO
         where = ""
         index, came, want = wrong[0]
     share = f" ({len(wrong)} of {len(pairs)} numbers)" if len(pairs) > 1 else ""
-    what = "is NaN" if math.isnan(came) else "differs"
+    what = "is NaN" if math.isnan(came) else "is infinite" if math.isinf(came) else "differs"
     worst = max((abs(c - w) for _, c, w in wrong), default=0.0)
     by = "" if math.isnan(worst) or math.isinf(worst) else f", by up to {worst:.3g}"
     return (

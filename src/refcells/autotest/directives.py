@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from refcells.autotest.compare import Output, Unreadable, difference, numbers
-from refcells.autotest.verdict import Verdict, WrongAnswer, calling
+from refcells.autotest.verdict import Verdict, WrongAnswer, called
 
 __all__ = ["check", "hashed", "kind", "show"]
 
@@ -115,8 +115,7 @@ def check(call: Callable[[], Any], expected: str, message: str) -> None:
     Raises:
         WrongAnswer: says what came and what was expected.
     """
-    with calling(message):
-        actual = call()
+    actual = called(call, message)
     value = actual.value if isinstance(actual, _Shown) else actual
     if isinstance(value, Verdict):
         if not value.passed:

@@ -3,22 +3,22 @@
 The student's work is reached by calling it with plain numbers or arrays and by nothing else.
 """
 
-import contextlib
 import copy
 import importlib
 import inspect
-import io
 import linecache
+import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from refcells.autotest.compare import TOLERANCE, Output, difference, numbers
+from refcells.autotest.compare import TOLERANCE, Output, Unreadable, a_or_an, difference, numbers
+from refcells.autotest.limits import SECONDS, OutOfBounds, TimeUp, limited, quiet_streams
 from refcells.autotest.mistakes import Mistake
 
-__all__ = ["Case", "Question", "Verdict", "WrongAnswer", "calling", "judge", "question"]
+__all__ = ["Case", "Question", "Verdict", "WrongAnswer", "called", "judge", "question"]
 
 
 class WrongAnswer(AssertionError):
@@ -78,6 +78,7 @@ class Question:
         title: what messages call the student's work; the function's name by default.
         accept: decides about the results by a property (an accuracy reached, say) instead of by comparison; gives the
             problem in words, or None.
+        seconds: what the student's work may take for all cases together.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Question:
     tolerance: float = TOLERANCE
     title: str = ""
     accept: Callable[[Any], str | None] | None = None
+    seconds: float = SECONDS
 
     @property
     def called(self) -> str:
@@ -104,11 +106,19 @@ class Question:
 
 @dataclass
 class _Outcome:
-    """What came of one case: results, or the reason why there are none."""
+    """What came of one case.
+
+    Attributes:
+        case: the case.
+        problem: what is wrong, in words; None if nothing is.
+        results: the results as plain numbers, if they are numbers at all.
+        reason: why there are no results, without the student's own line; the same mistake gives the same reason.
+    """
 
     case: Case
     problem: str | None = None
     results: Any = field(default=None, repr=False)
+    reason: str | None = None
 
 
 def question(name: str) -> Question:
@@ -149,30 +159,32 @@ def judge(name: str, work: Callable[..., Any], seed: int = 0) -> Verdict:
     if not callable(work):
         return Verdict(False, f"{asked.called} is {_brief(work)}; expected a function")
     cases = asked.cases(seed)
-    outcomes = [_outcome(asked, work, case) for case in cases]
+    outcomes = _outcomes(asked, work, cases)
     wrong = [outcome for outcome in outcomes if outcome.problem]
     if not wrong:
         return Verdict(True)
     first = wrong[0]
-    if len({outcome.problem for outcome in outcomes}) == 1:
+    same = len(outcomes) == len(cases) and len({outcome.problem for outcome in outcomes}) == 1
+    if same:
         # The same in every case, as when nothing is written yet: the case is not the point.
-        return Verdict(False, f"{asked.called}: {first.problem}")
-    lines = [f"{asked.called}: with {first.case.label}, {first.problem}"]
-    right = [outcome.case.label for outcome in outcomes if not outcome.problem]
-    if right:
-        lines.append(f"Right with: {'; '.join(right)}.")
-        lines.append(f"Wrong with: {'; '.join(outcome.case.label for outcome in wrong)}.")
-    elif len(cases) > 1:
-        lines.append("Wrong in every case.")
-    known = _recognise(asked, outcomes)
+        lines = [f"{asked.called}: {first.problem}"]
+    else:
+        lines = [f"{asked.called}: with {first.case.label}, {first.problem}"]
+        right = [outcome.case.label for outcome in outcomes if not outcome.problem]
+        if right:
+            lines.append(f"Right with: {'; '.join(right)}.")
+            lines.append(f"Wrong with: {'; '.join(outcome.case.label for outcome in wrong)}.")
+        elif len(outcomes) == len(cases) > 1:
+            lines.append("Wrong in every case.")
+    known = _recognise(asked, outcomes) if len(outcomes) == len(cases) else None
     if known:
         lines.append(f"This is what comes out when {known.hint}")
     return Verdict(False, "\n".join(lines), known.name if known else None)
 
 
-def _recognise(asked: Question, outcomes: list[_Outcome]) -> Mistake | None:
-    """The known mistake that gives the same results in every case."""
-    if any(outcome.results is None for outcome in outcomes):
+def _recognise(asked: Question, outcomes: Sequence[_Outcome]) -> Mistake | None:
+    """The known mistake that gives the same in every case: the same numbers, or the same reason for none."""
+    if any(outcome.results is None and outcome.reason is None for outcome in outcomes):
         return None
     for mistake in asked.mistakes:
         try:
@@ -180,43 +192,97 @@ def _recognise(asked: Question, outcomes: list[_Outcome]) -> Mistake | None:
         except LookupError:
             # A reference has changed under the catalogue. Tests find that; a student's verdict does not depend on it.
             continue
-        for outcome in outcomes:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                try:
-                    expected = asked.run(wrong, outcome.case)
-                except Exception:
-                    break
-            problem = asked.accept(outcome.results) if asked.accept else None
-            if problem or _problem(asked, outcome.results, expected):
-                break
-        else:
+        if all(_alike(asked, outcome, wrong) for outcome in outcomes):
             return mistake
     return None
 
 
-def _outcome(asked: Question, work: Callable[..., Any], case: Case) -> _Outcome:
+def _alike(asked: Question, outcome: _Outcome, wrong: Callable[..., Any]) -> bool:
+    """Whether the student's outcome of a case is a wrong function's."""
+    if outcome.results is None:
+        return _outcome(asked, wrong, outcome.case, asked.seconds).reason == outcome.reason
+    if asked.accept:
+        # There is no one right result: what is missing is a property, and the problem names it.
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = asked.run(wrong, outcome.case)
+        except Exception:
+            return False
+    return _problem(asked, outcome.results, expected) is None
+
+
+def _outcomes(asked: Question, work: Callable[..., Any], cases: Sequence[Case]) -> list[_Outcome]:
+    """What comes of each case; no more are tried once the time is over."""
+    outcomes: list[_Outcome] = []
+    until = time.monotonic() + asked.seconds
+    for case in cases:
+        outcomes.append(_outcome(asked, work, case, max(until - time.monotonic(), 0.1)))
+        if time.monotonic() > until:
+            break
+    return outcomes
+
+
+def _outcome(asked: Question, work: Callable[..., Any], case: Case, seconds: float) -> _Outcome:
     """Run one case and compare its results with the reference's."""
     outcome = _Outcome(case)
     arguments = case.copied()
+
+    def call() -> tuple[Any, Any]:
+        results = asked.probe(work, *arguments) if asked.probe else work(*arguments)
+        return results, _plain(asked, results)
+
     try:
         with quiet_streams(), warnings.catch_warnings():
             warnings.simplefilter("error" if asked.quiet else "ignore")
-            results = asked.probe(work, *arguments) if asked.probe else work(*arguments)
-    except (Exception, SystemExit) as error:
+            results, outcome.results = limited(call, seconds)
+    except Exception as error:
+        if isinstance(error, TimeUp):
+            error = TimeUp(f"it was still running after {asked.seconds:g} seconds")
+        elif not isinstance(error, NotImplementedError):
+            outcome.reason = _reason(error)
         outcome.problem = raised(error, work)
         return outcome
     if asked.probe is None:
         changed = _changed(asked, case.arguments, arguments)
         if changed:
             outcome.problem = changed
+            outcome.results = None
             return outcome
-    outcome.results = results
     if asked.accept:
         outcome.problem = asked.accept(results)
     else:
-        outcome.problem = _problem(asked, results, asked.run(asked.reference, case))
+        # Numbers are compared as they were read; what is none is looked at again only to say what it is.
+        came = results if outcome.results is None else outcome.results
+        outcome.problem = _problem(asked, came, asked.run(asked.reference, case))
     return outcome
+
+
+def _plain(asked: Question, results: Any) -> Any:
+    """Results as nested lists of floats, read once; None if they are no numbers, or not as many as asked for.
+
+    What was read cannot change when it is compared later, and has no opinion of its own on being equal.
+    """
+    try:
+        if len(asked.outputs) == 1:
+            return _read(results)
+        if not isinstance(results, tuple | list):
+            return None
+        parts = list(results)
+        return [_read(part) for part in parts] if len(parts) == len(asked.outputs) else None
+    except Unreadable:
+        return None
+    except Exception as error:
+        raise Unfit(f"its result cannot be read ({type(error).__name__} when it is looked at)") from None
+
+
+def _read(value: Any) -> Any:
+    """One result as nested lists, unless its shape would not show in them."""
+    shape, content = numbers(value)
+    if 0 in shape:
+        raise Unreadable("is empty")
+    return content
 
 
 def _problem(asked: Question, results: Any, expected: Any) -> str | None:
@@ -254,15 +320,14 @@ def _brief(value: Any) -> str:
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
         return f"an array of shape {tuple(shape)}"
-    return f"a {kind}" if kind[0] not in "aeio" else f"an {kind}"
+    return a_or_an(kind)
 
 
 def raised(error: BaseException, work: Any) -> str:
     """An exception in a sentence, with the student's own last line."""
-    if isinstance(error, Unfit):
-        return str(error)
-    if isinstance(error, NotImplementedError):
-        return "it is not written yet (it raises NotImplementedError)"
+    what = _reason(error)
+    if isinstance(error, Unfit | OutOfBounds | NotImplementedError):
+        return what
     own = getattr(inspect.unwrap(work), "__code__", None) if callable(work) else None
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if own is not None and frame.filename == own.co_filename]
@@ -272,46 +337,36 @@ def raised(error: BaseException, work: Any) -> str:
             for frame in frames
             if "ipykernel" in frame.filename or frame.filename.startswith("<ipython")
         ]
-    text = " ".join(str(error).split())[:200]
-    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    if isinstance(error, RecursionError):
-        what = "RecursionError: it calls itself without end"
-    if isinstance(error, Warning):
-        what = f"NumPy's warning '{text}'" if isinstance(error, RuntimeWarning) else what
     if not theirs:
         return f"it stopped with {what}"
     line = theirs[-1].line or linecache.getline(theirs[-1].filename, theirs[-1].lineno or 0).strip()
-    return f"it stopped with {what}\n  in your line: {line}"
+    return f"it stopped with {what}\n  in your line: {line[:200]}"
 
 
-@contextlib.contextmanager
-def quiet_streams() -> Iterator[None]:
-    """Keep what a student's function prints out of the test cell, where text on stderr would cost the points."""
-    with contextlib.redirect_stdout(_Sink()), contextlib.redirect_stderr(_Sink()):
-        yield
+def _reason(error: BaseException) -> str:
+    """An exception in words, without the place."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # an exception of the student's own that cannot be printed
+        text = ""
+    if isinstance(error, Unfit | OutOfBounds):
+        return text
+    if isinstance(error, NotImplementedError):
+        return "it is not written yet (it raises NotImplementedError)"
+    if isinstance(error, RecursionError):
+        return "RecursionError: it calls itself without end"
+    if isinstance(error, RuntimeWarning):
+        return f"NumPy's warning '{text[:200]}'"
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
 
 
-class _Sink(io.TextIOBase):
-    """A stream that forgets what is written, and that cannot be closed."""
-
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def writable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Stay open: a student's `sys.stdout.close()` closes nothing."""
-
-
-@contextlib.contextmanager
-def calling(message: str) -> Iterator[None]:
-    """Turn whatever a student's code raises into a WrongAnswer that names the call."""
+def called(call: Callable[[], Any], message: str) -> Any:
+    """The result of a directive's call; whatever a student's code raises becomes a WrongAnswer that names the call."""
     try:
         with quiet_streams(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield
-    except (Exception, SystemExit) as error:
-        if isinstance(error, WrongAnswer):
-            raise
+            return limited(call)
+    except WrongAnswer:
+        raise
+    except Exception as error:
         raise WrongAnswer(f"{message}: {raised(error, None)}") from None

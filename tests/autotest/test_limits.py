@@ -1,0 +1,282 @@
+"""Functions that run for ever, print without end, or return things with an opinion: 0, a message, and on it goes."""
+
+import contextlib
+import dataclasses
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from refcells import scalar, vector
+from refcells.autotest import WrongAnswer, check, judge, limits, scalar_questions, vector_questions
+
+QUESTION = "scalar.lstm_update"
+
+
+@pytest.fixture(autouse=True)
+def half_a_second(monkeypatch):
+    for questions in (scalar_questions.QUESTIONS, vector_questions.QUESTIONS):
+        for name, question in list(questions.items()):
+            monkeypatch.setitem(questions, name, dataclasses.replace(question, seconds=0.5))
+
+
+def right(i, f, g, o, c_prev):
+    return scalar.lstm_update(i, f, g, o, c_prev)
+
+
+def sleeps(*arguments):
+    time.sleep(3)
+
+
+def loops(*arguments):
+    while True:
+        pass
+
+
+def loops_and_swallows(*arguments):
+    while True:
+        with contextlib.suppress(Exception):
+            time.sleep(0.001)
+
+
+def prints_for_ever(*arguments):
+    while True:
+        print("again")
+
+
+def prints_a_million_lines(*arguments):
+    print("a line\n" * 1_000_000)
+    return right(*arguments)
+
+
+def prints_and_swallows(*arguments):
+    for _ in range(150_000):
+        with contextlib.suppress(Exception):
+            print("a line")
+    return right(*arguments)
+
+
+def recurses(*arguments):
+    return recurses(*arguments)
+
+
+def recurses_in_two(*arguments):
+    return sorted([2, 1], key=lambda _: recurses_in_two(*arguments))
+
+
+def closes(*arguments):
+    sys.stdout.close()
+    return right(*arguments)
+
+
+def interrupts(*arguments):
+    raise KeyboardInterrupt
+
+
+def returns_itself(*arguments):
+    return returns_itself
+
+
+class EqualsAll:
+    def __eq__(self, other):
+        return True
+
+    def __abs__(self):
+        return 0.0
+
+    def __sub__(self, other):
+        return 0.0
+
+    __rsub__ = __sub__
+    __hash__ = None
+
+
+class EqualFloat(float):
+    def __eq__(self, other):
+        return True
+
+    def __sub__(self, other):
+        return 0.0
+
+    __rsub__ = __sub__
+    __hash__ = None
+
+
+class EqualArray(np.ndarray):
+    def __eq__(self, other):
+        return True
+
+    def __sub__(self, other):
+        return np.zeros(())
+
+    __hash__ = None
+
+
+class Explodes:
+    dtype, shape = "float64", ()
+
+    def tolist(self):
+        raise RuntimeError("boo")
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+def raises_the_unprintable(*arguments):
+    raise Unprintable
+
+
+HOLDS_ITSELF = []
+HOLDS_ITSELF.append(HOLDS_ITSELF)
+
+BAD = [
+    (sleeps, "it was still running after 0.5 seconds"),
+    (loops, "it was still running after 0.5 seconds"),
+    (loops_and_swallows, "it was still running after 0.5 seconds"),
+    (prints_for_ever, "it printed more than 100000 lines"),
+    (prints_a_million_lines, "it printed more than 100000 lines"),
+    (prints_and_swallows, "it printed more than 100000 lines"),
+    (recurses, "it calls itself without end"),
+    (recurses_in_two, "it calls itself without end"),
+    (closes, "it closes sys.stdout or sys.stderr"),
+    (interrupts, "it stopped with KeyboardInterrupt"),
+    (returns_itself, "a function was returned; expected 2 results"),
+    (raises_the_unprintable, "it stopped with Unprintable"),
+    (lambda *a: EqualsAll(), "an EqualsAll was returned"),
+    (lambda *a: (EqualsAll(), EqualsAll()), "expected numbers"),
+    (lambda *a: (EqualFloat(0.3), EqualFloat(0.3)), "differs"),
+    (lambda *a: (np.full((), 0.3).view(EqualArray), 0.3), "differs"),
+    (lambda *a: (Explodes(), 0.3), "its result cannot be read (RuntimeError"),
+    (lambda *a: (HOLDS_ITSELF, 0.3), "its result cannot be read (RecursionError"),
+    (lambda *a: (float("inf"), 0.3), "hidden state h is infinite"),
+    (lambda *a: (0.3, float("nan")), "hidden state h differs"),
+    (lambda *a: iter((0.3, 0.3)), "was returned; expected 2 results"),
+    (lambda *a: np.array([0.3, 0.3]), "an array of shape (2,) was returned; expected 2 results"),
+    (lambda *a: {"h": 0.3}, "a dict was returned; expected 2 results"),
+]
+
+
+@pytest.mark.parametrize(("work", "says"), BAD, ids=[f"{k} {says[:30]}" for k, (_, says) in enumerate(BAD)])
+def test_bad_functions_fail_with_a_message_and_the_next_is_graded(work, says, capsys):
+    started = time.monotonic()
+    verdict = judge(QUESTION, work)
+    assert time.monotonic() - started < 5
+    assert not verdict.passed
+    assert says in verdict.message
+    assert len(verdict.message.splitlines()) < 10
+    assert judge(QUESTION, right).passed
+    print("still here")
+    captured = capsys.readouterr()
+    assert captured.out == "still here\n"
+    assert captured.err == ""
+
+
+def test_nan_and_infinity_are_named_where_they_are():
+    def spoiled(value):
+        def step(*arguments):
+            h, c = vector.lstm_step(*arguments)
+            c[0, 1] = value
+            return h, c
+
+        return judge("vector.lstm_step", step).message
+
+    assert "cell state c is NaN" in spoiled(np.nan)
+    assert "cell state c is infinite" in spoiled(np.inf)
+    assert "got -inf at batch 0, hidden 1" in spoiled(-np.inf)
+
+
+def test_a_looping_thread_is_ended_not_left_to_run():
+    before = threading.active_count()
+    judge(QUESTION, loops)
+    judge(QUESTION, loops_and_swallows)
+    time.sleep(0.1)
+    assert threading.active_count() == before
+
+
+def test_streams_are_put_back_whatever_is_left_in_their_place(capsys):
+    def takes_the_streams(*arguments):
+        sys.stdout = sys.stderr = None
+        return right(*arguments)
+
+    assert judge(QUESTION, takes_the_streams).passed
+    print("out")
+    assert capsys.readouterr().out == "out\n"
+
+
+def test_directives_without_judge_are_limited_too(monkeypatch):
+    monkeypatch.setattr(limits, "SECONDS", 0.5)
+    monkeypatch.setattr(limits.limited, "__defaults__", (0.5,))
+    with pytest.raises(WrongAnswer, match=r"a count: it was still running after 0\.5 seconds"):
+        check(lambda: sleeps(), "int 3", "a count")
+    with pytest.raises(WrongAnswer, match="a count: it printed more than"):
+        check(lambda: prints_for_ever(), "int 3", "a count")
+
+
+def test_a_call_inside_a_call_gets_its_own_time():
+    def slow():
+        return limits.limited(lambda: time.sleep(0.6) or "done", 2.0)
+
+    assert limits.limited(slow, 0.3) == "done"
+    with pytest.raises(limits.TimeUp, match=r"after 0\.2 seconds"):
+        limits.limited(lambda: limits.limited(lambda: time.sleep(1), 0.2), 5.0)
+
+
+def test_without_threads_the_call_still_runs(monkeypatch):
+    def no_threads(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_threads)
+    assert limits.limited(lambda: 3, 1.0) == 3
+    assert judge(QUESTION, right).passed
+
+
+KERNEL = """
+import dataclasses, sys, time
+from refcells import scalar
+from refcells.autotest import judge, check, scalar_questions
+for name, question in list(scalar_questions.QUESTIONS.items()):
+    scalar_questions.QUESTIONS[name] = dataclasses.replace(question, seconds=1.0)
+def sleeps(*a): time.sleep(600)
+def swallows(*a):
+    while True:
+        try:
+            time.sleep(0.001)
+        except Exception:
+            pass
+def prints(*a):
+    while True: print("again", file=sys.stderr)
+def closes(*a):
+    sys.stdout.close(); sys.stderr.close()
+def recurses(*a): return recurses(*a)
+"""
+
+
+def test_inside_a_notebooks_kernel():
+    """A sleeping, a looping, a printing, a closing and a recursing function cost their own cell and no other."""
+    nbclient = pytest.importorskip("nbclient")
+    import nbformat
+
+    def cell(name):
+        return nbformat.v4.new_code_cell(
+            f'check(lambda: judge("scalar.lstm_update", {name}), """passed""", "the comparison")'
+        )
+
+    bad = ["sleeps", "swallows", "prints", "closes", "recurses"]
+    cells = [nbformat.v4.new_code_cell(KERNEL)]
+    for name in bad:
+        cells += [cell(name), cell("scalar.lstm_update")]
+    notebook = nbformat.v4.new_notebook(
+        cells=[*cells, nbformat.v4.new_code_cell('print("to the end")')],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+    )
+    nbclient.NotebookClient(notebook, timeout=60, allow_errors=True).execute()
+    assert notebook.cells[-1].outputs[0].text == "to the end\n"
+    for name, wrong, good in zip(bad, notebook.cells[1:-1:2], notebook.cells[2:-1:2], strict=True):
+        assert [output.output_type for output in wrong.outputs] == ["error"], name
+        assert wrong.outputs[0].ename == "WrongAnswer", name
+        assert len(wrong.outputs[0].evalue.splitlines()) < 10
+        assert good.outputs == [], name
