@@ -445,7 +445,8 @@ class LSTM(_Layers):
         if alive is not None:
             return super()._walk(x, states, alive, weights)
         W_ih, W_hh, b_ih, b_hh = weights
-        output, c_n = _LSTMWalk.apply(x, states[0], states[1], W_ih, W_hh, b_ih + b_hh)
+        h0, c0 = states
+        output, c_n = _LSTMWalk.apply(x, h0, c0, W_ih, W_hh, b_ih + b_hh, torch.is_grad_enabled())
         return output, (output[-1], c_n)
 
     def forward(
@@ -529,46 +530,63 @@ class _LSTMWalk(Function):
 
     Autograd keeps a node for each operation of each step, and adds up the gradient of the recurrent weights T
     times. Here a step writes into buffers made once, and that gradient is one product at the end, as in
-    `refcells.backward`. And since $\tanh(a) = 2 \sigma(2a) - 1$, while torch computes a sigmoid several
-    times as fast as a tanh, the walk knows sigmoids alone: with the candidate's rows doubled,
-    $s = \sigma(2 a_g)$ is computed together with the three gates, and $g = 2 s - 1$ is put in where it is
-    used.
+    `refcells.backward`.
+
+    torch computes a sigmoid several times as fast as a tanh, and $\tanh(a) = 2 \sigma(2a) - 1$. So the walk
+    knows sigmoids alone: with the candidate's rows doubled, $s = \sigma(2 a_g)$ comes out together with the
+    three gates,
+    and $g = 2 s - 1$ is put in where it is used. The cell state is carried doubled for the same reason:
+
+    $$2 c_t = f \odot 2 c_{t-1} + 4\, i \odot s - 2 i, \qquad
+      h_t = 2\, o \odot (\sigma(2 c_t) - \tfrac12)$$
     """
+
+    SLAB = 20
+    """Time steps whose input shares are computed at once: few enough to be in the cache when they are used."""
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, h0: Tensor, c0: Tensor, W_ih: Tensor, W_hh: Tensor, b: Tensor
+        ctx: Any, x: Tensor, h0: Tensor, c0: Tensor, W_ih: Tensor, W_hh: Tensor, b: Tensor, traced: bool
     ) -> tuple[Tensor, Tensor]:
         """`x` (time, batch, input) to the outputs (time, batch, hidden) and the last cell state."""
+        steps, batch, _ = x.shape
         double = torch.ones_like(b)
         double.chunk(4)[2].fill_(2.0)
-        gates = linear(x.flatten(0, 1), W_ih * double[:, None], b * double).unflatten(0, x.shape[:2])
-        recurrent = (W_hh * double[:, None]).T
-        h, c = (first.new_empty(len(x) + 1, *first.shape) for first in (h0, c0))
-        h[0], c[0] = h0, c0
-        sigma_c = torch.empty_like(c[1:])  # of 2c, from which tanh(c) follows
-        for a, (i, f, s, o), h_prev, h_t, c_prev, c_t, sigma in zip(
-            gates.unbind(0), _blocks(gates), h[:-1].unbind(0), h[1:].unbind(0), c[:-1].unbind(0),
-            c[1:].unbind(0), sigma_c.unbind(0), strict=True,
-        ):  # fmt: skip
-            a.addmm_(h_prev, recurrent).sigmoid_()
-            torch.mul(f, c_prev, out=c_t).sub_(i).addcmul_(i, s, value=2.0)
-            torch.add(c_t, c_t, out=sigma).sigmoid_()
-            torch.mul(o, sigma, out=h_t).mul_(2.0).sub_(o)
-        ctx.save_for_backward(x, h0, c0, W_ih, W_hh, b, gates, h, c, sigma_c)
-        return h[1:], c[-1].clone()
+        W_x, W_h, bias = (W_ih * double[:, None]).T, (W_hh * double[:, None]).T, b * double
+        # Without a backward pass to come, time steps share memory: all states but h, and the slabs of gates.
+        gates = b.new_empty(steps if traced else _LSTMWalk.SLAB, batch, len(b))
+        h = h0.new_empty(steps + 1, *h0.shape)
+        c2, half_tanh = (c0.new_empty(n if traced else 1, *c0.shape) for n in (steps + 1, steps))
+        h[0], c2[0] = h0, 2.0 * c0
+        c2, half_tanh = c2.expand(steps + 1, *c0.shape), half_tanh.expand(steps, *c0.shape)
+        states = list(zip(h[:-1], h[1:], c2[:-1], c2[1:], half_tanh, strict=True))
+        for start in range(0, steps, _LSTMWalk.SLAB):
+            part = x[start : start + _LSTMWalk.SLAB]
+            slab = gates[start if traced else 0 :][: len(part)]
+            torch.addmm(bias, part.flatten(0, 1), W_x, out=slab.flatten(0, 1))
+            blocks = zip(*(block.unbind(0) for block in slab.chunk(4, dim=-1)), strict=True)
+            for a, (i, f, s, o), (h_prev, h_t, c_prev, c_t, half_t) in zip(
+                slab.unbind(0), blocks, states[start : start + len(part)], strict=True
+            ):
+                a.addmm_(h_prev, W_h).sigmoid_()
+                torch.mul(f, c_prev, out=c_t).sub_(i, alpha=2.0).addcmul_(i, s, value=4.0)
+                torch.sigmoid(c_t, out=half_t).sub_(0.5)
+                torch.mul(o, half_t, out=h_t).mul_(2.0)
+        if traced:
+            ctx.save_for_backward(x, h0, c0, W_ih, W_hh, b, gates, h, c2, half_tanh)
+        return h[1:], 0.5 * c2[-1]
 
     @staticmethod
     def backward(ctx: Any, d_output: Tensor, d_c_n: Tensor) -> Any:
-        """Gradients of the six arguments of `forward`."""
-        x, h0, c0, W_ih, W_hh, b, gates, h, c, sigma_c = ctx.saved_tensors
+        """Gradients of the six tensors among the arguments of `forward`."""
+        x, h0, c0, W_ih, W_hh, b, gates, h, c2, half_tanh = ctx.saved_tensors
         if torch.is_grad_enabled():
             # Gradients of gradients are asked for: walk again in plain steps and leave them to autograd.
-            return _lstm_gradients_with_graph((x, h0, c0, W_ih, W_hh, b), (d_output, d_c_n))
+            return *_lstm_gradients_with_graph((x, h0, c0, W_ih, W_hh, b), (d_output, d_c_n)), None
         g = 2.0 * gates.chunk(4, dim=-1)[2] - 1.0
         slope = torch.addcmul(gates, gates, gates, value=-1.0)  # s (1 - s), and 1 - g^2 = 4 s (1 - s)
         slope.chunk(4, dim=-1)[2].mul_(4.0)
-        tanh_c = 2.0 * sigma_c - 1.0
+        c, tanh_c = 0.5 * c2, 2.0 * half_tanh
         slope_c = 1.0 - tanh_c * tanh_c
         d_a = torch.empty_like(gates)
         d_i, d_f, d_g, d_o = d_a.chunk(4, dim=-1)
@@ -592,12 +610,8 @@ class _LSTMWalk(Function):
             flat.T @ x.flatten(0, 1),
             flat.T @ h[:-1].flatten(0, 1),
             flat.sum(dim=0),
+            None,
         )
-
-
-def _blocks(gates: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Views of the four blocks at each time step, made at once: one by one they would cost real time."""
-    return zip(*(block.unbind(0) for block in gates.chunk(4, dim=-1)), strict=True)
 
 
 def _lstm_gradients_with_graph(arguments: tuple[Tensor, ...], d_results: tuple[Tensor, Tensor]) -> Any:
