@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -83,7 +84,8 @@ def test_every_page_of_the_contents_is_built(site):
 
 def test_no_page_is_built_that_the_contents_do_not_name(site):
     names = {page.relative_to(site.resolve()).with_suffix("").as_posix() for page in html_pages(site)}
-    assert names - set(toc_pages()) == {"index", "genindex", "search"}
+    extra = names - set(toc_pages()) - {"index", "genindex", "search"}
+    assert extra == set(), "pages that _toc.yml does not name; if an earlier build left them, run: make clean"
 
 
 def test_every_internal_link_and_anchor_resolves(site):
@@ -132,6 +134,23 @@ def test_every_picture_of_a_chapter_is_in_the_page_with_a_caption(site):
         if image.find_parent("figure") is None or image.find_parent("figure").find("figcaption") is None
     ]
     assert bare == []
+
+
+def test_every_page_has_a_language_a_title_and_headings_in_order(site):
+    """What a screen reader goes by: the language, the title, one heading of the first level, no level left out."""
+    wrong = []
+    for name in toc_pages():
+        soup = parsed(site.resolve() / f"{name}.html")
+        levels = [int(heading.name[1]) for heading in soup.select("article :is(h1, h2, h3, h4, h5, h6)")]
+        if soup.html.get("lang") != "en":
+            wrong.append(f"{name}: no language")
+        if not soup.title or not soup.title.get_text().strip():
+            wrong.append(f"{name}: no title")
+        if levels.count(1) != 1 or levels[0] != 1:
+            wrong.append(f"{name}: headings of the levels {levels}, expected one of level 1, first")
+        if any(below - above > 1 for above, below in pairwise(levels)):
+            wrong.append(f"{name}: a level is left out in {levels}")
+    assert wrong == []
 
 
 def test_dead_links_are_found_out(tmp_path):

@@ -63,8 +63,7 @@ def test_the_contents_at_the_side_lead_to_every_page(page, address):
     page.goto(f"{address}/{PAGES[0]}.html")
     for name in PAGES[1:]:
         page.locator("nav.bd-links").locator(f'a[href$="{name.split("/")[-1]}.html"]').click()
-        page.wait_for_url(at(address, name))
-        page.wait_for_load_state("load")
+        page.wait_for_url(at(address, name), wait_until="domcontentloaded")
 
 
 def test_next_and_previous_follow_the_table_of_contents(page, address):
@@ -72,8 +71,7 @@ def test_next_and_previous_follow_the_table_of_contents(page, address):
     assert page.locator("a.left-prev").count() == 0
     for name in PAGES[1:]:
         page.locator("a.right-next").click()
-        page.wait_for_url(at(address, name))
-        page.wait_for_load_state("load")
+        page.wait_for_url(at(address, name), wait_until="domcontentloaded")
     assert page.locator("a.right-next").count() == 0
     page.locator("a.left-prev").click()
     page.wait_for_url(at(address, PAGES[-2]))
