@@ -19,9 +19,11 @@ PAGES := _config.yml _toc.yml $(shell find book src/refcells -type f -not -name 
 export PATH := $(BIN):$(PATH)
 # A target that failed half-way is made again.
 .DELETE_ON_ERROR:
+# The release is made before the site, which offers its notebooks.
+.NOTPARALLEL:
 .PHONY: all site release grade test lint serve bench lock clean
 
-all: site release grade
+all: release site grade
 	@echo "site         $(abspath $(SITE))"
 	@echo "release      $(abspath exercises)"
 

@@ -121,3 +121,17 @@ def test_points_follow_nbgraders_rule(outputs, points, says):
     [result] = check.results(notebook)
     assert result.points == points
     assert says in result.hint
+
+
+def test_a_missing_package_is_named():
+    error = {
+        "output_type": "error",
+        "ename": "ModuleNotFoundError",
+        "evalue": "No module named 'torch'",
+        "traceback": [],
+    }
+    notebook = nbformat.v4.new_notebook(cells=[cell("import torch", [nbformat.from_dict(error)])])
+    assert check.missing_package(notebook) == "torch"
+    error["evalue"] = "No module named 'my_helper'"
+    notebook = nbformat.v4.new_notebook(cells=[cell("import my_helper", [nbformat.from_dict(error)])])
+    assert check.missing_package(notebook) is None

@@ -16,7 +16,7 @@
 #
 # Before any matrix appears, you will build an LSTM whose input, hidden state and cell state are single numbers. At this size every gate can be set by hand and every result checked with a pocket calculator, and nothing of the mechanism is missing.
 #
-# You need Python's floats and the chapter *Long short-term memory*. Plan for 45 minutes. There are 20 points: 14 are given by the test cells, 6 for answers in your own words.
+# You need Python's floats and the chapter *The LSTM*. Plan for 45 minutes. There are 20 points: 14 are given by the test cells, 6 for answers in your own words.
 #
 # Write your code where a function says `raise NotImplementedError`. Each function is followed by a test cell: run it, and it either stays silent or tells you what is not right yet. The test cells are locked; your instructor runs them again, with other numbers. To see where you stand, save the notebook and run `python -m refcells.check scalar_lstm.ipynb` in a terminal.
 

@@ -16,7 +16,7 @@
 #
 # PyTorch computes the gradients, so a cell is a dozen lines. You will write it with PyTorch's parameter names, so that the weights of `nn.LSTMCell` load into it and the results can be compared number by number. Then you will train on a task that asks for nothing but memory, and see that the first value of one bias decides whether it is learned.
 #
-# You need PyTorch and the chapter *Long short-term memory*. Plan for 90 minutes. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
+# You need PyTorch and the chapter *The LSTM*. Plan for 90 minutes. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
 #
 # Each function is followed by a test cell that stays silent or tells you what is not right yet. To see where you stand, save the notebook and run `python -m refcells.check torch_lstm.ipynb` in a terminal.
 

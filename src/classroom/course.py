@@ -5,7 +5,6 @@ that use the same sources and the same configuration and share nothing else with
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -108,21 +107,29 @@ def nbgrader(course: Path, command: str, *arguments: str) -> str:
 
 
 def autograde(course: Path, assignment: str, students: list[str], workers: int = 2) -> Iterator[str]:
-    """Grade and write feedback for each student, a few at a time; gives a student's name when it is done.
+    """Run the tests of each student's submission, a few at a time; gives a student's name when it is done.
 
     Raises:
         CourseError: if nbgrader fails on a submission.
     """
+    yield from _for_each("autograde", course, assignment, students, workers)
 
-    def grade(student: str) -> str:
-        nbgrader(course, "autograde", assignment, "--student", student, "--force")
-        nbgrader(course, "generate_feedback", assignment, "--student", student, "--force")
+
+def write_feedback(course: Path, assignment: str, students: list[str], workers: int = 2) -> Iterator[str]:
+    """Write each student's feedback pages from what the gradebook holds now; gives a student's name when it is done.
+
+    Raises:
+        CourseError: if nbgrader fails on a submission.
+    """
+    yield from _for_each("generate_feedback", course, assignment, students, workers)
+
+
+def _for_each(
+    command: str, course: Path, assignment: str, students: list[str], workers: int
+) -> Iterator[str]:
+    def run(student: str) -> str:
+        nbgrader(course, command, assignment, "--student", student, "--force")
         return student
 
     with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(grade, students)
-
-
-def copy_tree(source: Path, target: Path) -> None:
-    """Put a copy of a folder at `target`, which must not exist."""
-    shutil.copytree(source, target)
+        yield from pool.map(run, students)

@@ -9,7 +9,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,16 @@ from nbformat import NotebookNode
 from nbgrader.api import MissingEntry
 from tqdm import tqdm
 
-from classroom.course import ROOT, assignments, autograde, make_course, nbgrader, read_notebook, sources
+from classroom.course import (
+    ROOT,
+    assignments,
+    autograde,
+    make_course,
+    nbgrader,
+    read_notebook,
+    sources,
+    write_feedback,
+)
 from classroom.errors import CourseError
 from classroom.gradebook import Score, open_gradebook, scores, text_table
 
@@ -248,8 +257,9 @@ def make_class(course: Path, assignment: str, ledger: Ledger) -> list[str]:
     return kept
 
 
-def give_manual_points(course: Path, assignment: str) -> None:
-    """Enter points for the answers in words, as a grader would, where none have been given yet."""
+def give_manual_points(course: Path, assignment: str) -> int:
+    """Enter points for the answers in words, as a grader would, where none have been given yet; gives how many."""
+    given = 0
     with open_gradebook(course) as gradebook:
         for student in CLASS[assignment]:
             if student.words is None:
@@ -268,7 +278,9 @@ def give_manual_points(course: Path, assignment: str) -> None:
                     ):
                         grade.manual_score = student.words * grade.cell.max_score
                         grade.needs_manual_grade = False
+                        given += 1
         gradebook.db.commit()
+    return given
 
 
 def graded_class(course: Path, assignment: str, workers: int, quiet: bool = False) -> dict[str, list[Score]]:
@@ -288,17 +300,26 @@ def graded_class(course: Path, assignment: str, workers: int, quiet: bool = Fals
         student.name: state + _digest(course / "submitted" / student.name / assignment)
         for student in CLASS[assignment]
     }
-    new = [
-        name for name, digest in digests.items() if not ledger.holds(f"graded {assignment} {name}", digest)
-    ]
-    if new:
-        bar = tqdm(
-            autograde(course, assignment, new, workers), total=len(new), unit="submission", disable=quiet
-        )
-        for name in bar:
-            ledger.record(f"graded {assignment} {name}", digests[name])
-        give_manual_points(course, assignment)
+
+    def work(step: str, run: Callable[..., Iterator[str]]) -> bool:
+        """Do one step for the students for whom it is not done yet; gives whether there was any."""
+        new = [
+            name
+            for name, digest in digests.items()
+            if not ledger.holds(f"{step} {assignment} {name}", digest)
+        ]
+        if new:
+            todo = run(course, assignment, new, workers)
+            for name in tqdm(todo, desc=step, total=len(new), unit="submission", disable=quiet):
+                ledger.record(f"{step} {assignment} {name}", digests[name])
+        return bool(new)
+
+    graded = work("autograde", autograde)
+    # Gives only what has not been given, so an interruption just before it does no harm.
+    if give_manual_points(course, assignment) or graded or not (course / "grades.csv").exists():
         nbgrader(course, "export", "--to", str(course / "grades.csv"))
+    # After the points of the answers in words, so that they stand in the pages.
+    work("feedback", write_feedback)
     return scores(course, assignment)
 
 

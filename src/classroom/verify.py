@@ -14,7 +14,7 @@ from pathlib import Path
 
 import nbformat
 
-from classroom.course import ROOT, assignments, autograde, make_course, read_notebook, sources
+from classroom.course import ROOT, assignments, autograde, make_course, read_notebook, sources, write_feedback
 from classroom.errors import CourseError
 from classroom.gradebook import scores
 from classroom.sample import Student, submission
@@ -63,6 +63,7 @@ def verify(assignment: str, root: Path = ROOT) -> str:
             if s.points != 0
         ]
         if wrong:
+            list(write_feedback(course, assignment, [SOLVED.name, BLANK.name]))
             kept = root / "_build" / "verify"
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(course / "feedback", kept)

@@ -103,6 +103,17 @@ def run(notebook: Any, folder: Path) -> None:
         ) from None
 
 
+def missing_package(notebook: Any) -> str | None:
+    """The package of the course's own that the notebook's first cells could not import, None if there is none."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error" and output.ename == "ModuleNotFoundError":
+                name = str(output.evalue).partition("'")[2].partition("'")[0].partition(".")[0]
+                if name in ("numpy", "torch", "refcells", "matplotlib", "tqdm"):
+                    return name
+    return None
+
+
 def results(notebook: Any) -> list[Result]:
     """Points and hints of an executed notebook, by nbgrader's rule."""
     found = []
@@ -168,6 +179,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         notebook = read(path)
         run(notebook, path.resolve().parent)
+        missing = missing_package(notebook)
+        if missing:
+            extra = "student,torch" if missing == "torch" else "student"
+            raise CannotCheck(
+                f"the notebook needs {missing}, which this Python does not have; run, in the course's folder: "
+                f'python -m pip install -c constraints.txt -e ".[{extra}]"'
+            )
     except CannotCheck as reason:
         print(f"refcells.check: {reason}", file=sys.stderr)
         return 2

@@ -105,6 +105,11 @@ def test_feedback_names_the_mistake(course, graded, student, notebook, says):
     assert says in page
 
 
+def test_feedback_shows_the_points_given_by_a_person(course, graded):
+    page = (course / "feedback" / "perfect" / "lstm" / "scalar_lstm.html").read_text(encoding="utf-8")
+    assert "(Score: 20.0 / 20.0)" in page
+
+
 def test_export_holds_every_student(course, graded):
     with (course / "grades.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["student_id"]: row for row in csv.DictReader(file)}
