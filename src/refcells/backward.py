@@ -143,9 +143,9 @@ def rnn_step_backward(
     r"""Backward pass of `rnn_step`: from the gradient of its result to those of its five arguments.
 
     $$\delta a = d_h \odot (1 - h_t^2)$$
-    $$d_x = \delta a\, W_x, \quad d_{h_{t-1}} = \delta a\, W_h, \quad
-      d_{W_x} = \delta a^\top x_t, \quad d_{W_h} = \delta a^\top h_{t-1}, \quad d_b = \textstyle\sum_{batch}
-      \delta a$$
+    $$d_x = \delta a\, W_x, \quad d_{h_{t-1}} = \delta a\, W_h$$
+    $$d_{W_x} = \delta a^\top x_t, \quad d_{W_h} = \delta a^\top h_{t-1}, \quad
+      d_b = \textstyle\sum_{batch} \delta a$$
 
     For 'relu' the derivative is 1 where the pre-activation is positive, and 0 elsewhere.
 
@@ -191,8 +191,8 @@ def lstm_step_backward(
 
     $$\delta c = d_c + d_h \odot o \odot (1 - \tanh^2 c_t)$$
     $$\delta a_i = \delta c \odot g \odot i (1 - i), \quad
-      \delta a_f = \delta c \odot c_{t-1} \odot f (1 - f), \quad
-      \delta a_g = \delta c \odot i \odot (1 - g^2), \quad
+      \delta a_f = \delta c \odot c_{t-1} \odot f (1 - f)$$
+    $$\delta a_g = \delta c \odot i \odot (1 - g^2), \quad
       \delta a_o = d_h \odot \tanh(c_t) \odot o (1 - o)$$
     $$d_{c_{t-1}} = \delta c \odot f, \quad d_x = \delta a\, W_x, \quad d_{h_{t-1}} = \delta a\, W_h$$
     $$d_{W_x} = \delta a^\top x_t, \quad d_{W_h} = \delta a^\top h_{t-1}, \quad
@@ -301,8 +301,8 @@ def gru_reset_after_step_backward(
     r"""Backward pass of `gru_reset_after_step`: from the gradient of its result to those of its arguments.
 
     $$\delta a_n = d_h \odot z \odot (1 - n^2), \qquad
-      \delta a_r = \delta a_n \odot (h_{t-1} W_{hn}^\top + b_{hn}) \odot r (1 - r), \qquad
-      \delta a_z = d_h \odot (n - h_{t-1}) \odot z (1 - z)$$
+      \delta a_r = \delta a_n \odot (h_{t-1} W_{hn}^\top + b_{hn}) \odot r (1 - r)$$
+    $$\delta a_z = d_h \odot (n - h_{t-1}) \odot z (1 - z)$$
 
     The input's and the state's shares of the candidate get different gradients, $\delta a_n$ and
     $\delta a_n \odot r$:

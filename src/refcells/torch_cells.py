@@ -188,7 +188,8 @@ class GRUCell(_Cell):
     r"""One GRU step, in PyTorch's convention: z is the share of the old state that is kept.
 
     $$r = \sigma(a_{xr} + a_{hr}), \quad z = \sigma(a_{xz} + a_{hz}), \quad
-      n = \tanh(a_{xn} + r \odot a_{hn}), \qquad h_t = (1 - z) \odot n + z \odot h_{t-1}$$
+      n = \tanh(a_{xn} + r \odot a_{hn})$$
+    $$h_t = (1 - z) \odot n + z \odot h_{t-1}$$
 
     with $a_x = x_t W_{ih}^\top + b_{ih}$ and $a_h = h_{t-1} W_{hh}^\top + b_{hh}$. With `reset_after=False`
     the reset gate multiplies the state before the product,

@@ -324,8 +324,8 @@ def gru_reset_after_step(
 ) -> Float[np.ndarray, "batch hidden"]:
     r"""One time step of a GRU, the reset gate after the matrix product: the form of PyTorch and cuDNN.
 
-    $$n = \tanh(x_t W_{xn}^\top + b_{xn} + r \odot (h_{t-1} W_{hn}^\top + b_{hn})), \qquad
-      h_t = (1 - z) \odot h_{t-1} + z \odot n$$
+    $$n = \tanh(x_t W_{xn}^\top + b_{xn} + r \odot (h_{t-1} W_{hn}^\top + b_{hn}))$$
+    $$h_t = (1 - z) \odot h_{t-1} + z \odot n$$
 
     The recurrent bias $b_{hn}$ stands inside the reset, so the candidate needs two biases; for r and z only
     their sum matters. With the same weights this is not `gru_step`, and no change of weights makes it so.
@@ -832,8 +832,8 @@ def gru_reset_after_forward(
 ) -> GRURun:
     r"""Walk the reset-after GRU over a batch of sequences: `gru_reset_after_step` T times.
 
-    $$n_t = \tanh(x_t W_{xn}^\top + b_{xn} + r_t \odot (h_{t-1} W_{hn}^\top + b_{hn})), \qquad
-      h_t = (1 - z_t) \odot h_{t-1} + z_t \odot n_t$$
+    $$n_t = \tanh(x_t W_{xn}^\top + b_{xn} + r_t \odot (h_{t-1} W_{hn}^\top + b_{hn}))$$
+    $$h_t = (1 - z_t) \odot h_{t-1} + z_t \odot n_t$$
 
     The state's product does not wait for the reset gate, so a step takes one product: that is why cuDNN
     chose it.
