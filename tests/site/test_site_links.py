@@ -96,6 +96,25 @@ def test_every_internal_link_and_anchor_resolves(site):
     assert {page: links for page, links in found.items() if links} == {}
 
 
+def leads(site: Path, name: str, selector: str) -> list[str]:
+    """The pages that the links of one kind on a page lead to; `#` is the page itself."""
+    page = site.resolve() / f"{name}.html"
+    found = [link["href"] for link in parsed(page).select(selector)]
+    paths = [(page.parent / link).resolve() if link != "#" else page for link in found]
+    return [path.relative_to(site.resolve()).with_suffix("").as_posix() for path in paths]
+
+
+def test_next_and_previous_follow_the_table_of_contents(site):
+    pages = toc_pages()
+    assert [leads(site, name, "a.right-next") for name in pages] == [[name] for name in pages[1:]] + [[]]
+    assert [leads(site, name, "a.left-prev") for name in pages] == [[], *([name] for name in pages[:-1])]
+
+
+def test_the_contents_at_the_side_name_every_page_in_order(site):
+    for name in toc_pages():
+        assert leads(site, name, "nav.bd-links a.reference.internal") == toc_pages()
+
+
 def test_nothing_is_loaded_from_another_site(site):
     """A link may lead elsewhere; a script, a style sheet or a picture may not come from there."""
     foreign = [
