@@ -4,12 +4,14 @@ A probe builds what the student's code needs, uses that code, and returns plain 
 any answer, so it can run where the student's code runs.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from refcells.autotest.verdict import Unfit
 from refcells.tasks import remember_first
@@ -52,14 +54,32 @@ def _array(value: Any, name: str) -> Array:
 
 
 def parameter_shapes(cls: Callable[..., Any], sizes: Sequence[int], names: Sequence[str]) -> list[list[int]]:
-    """Shapes of the named parameters; the module has to have these and no others."""
+    """Shapes of the named parameters; the module has to have these and no others, drawn as PyTorch draws them."""
     parameters = dict(_built(cls, sizes).named_parameters())
     missing = [name for name in names if name not in parameters]
     extra = [name for name in parameters if name not in names]
     if missing or extra:
         there = ", ".join(parameters) or "none"
         raise Unfit(f"its parameters are {there}; expected {', '.join(names)}")
-    return [list(parameters[name].shape) + [0] * (2 - parameters[name].dim()) for name in names]
+    shapes = [list(parameters[name].shape) + [0] * (2 - parameters[name].dim()) for name in names]
+    hidden = sizes[1]
+    if all(shape[0] == 4 * hidden for shape in shapes):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            _check_uniform(_built(cls, (20, 30)), 30**-0.5)
+    return shapes
+
+
+def _check_uniform(module: nn.Module, bound: float) -> None:
+    """Refuse parameters that are not uniform between -bound and bound; right ones are refused once in 10 million."""
+    for name, parameter in module.named_parameters():
+        drawn = parameter.detach() / bound
+        near, mean = (drawn.abs() < 0.5).double().mean(), drawn.mean()
+        if not (0.8 < drawn.abs().max() < 1 + 1e-6 and 0.25 < near < 0.75 and abs(mean) < 0.3):
+            raise Unfit(
+                f"{name} is not drawn uniformly from -1/sqrt(H) to 1/sqrt(H): at H = 30 it lies between "
+                f"{parameter.min():.3g} and {parameter.max():.3g}, expected -{bound:.3g} and {bound:.3g}"
+            )
 
 
 def cell_step(
@@ -95,12 +115,18 @@ def cell_gradients(
 
 def unrolled(
     function: Callable[..., Any], sizes: Sequence[int], state: State, x: Array, h: Array, c: Array
-) -> tuple[Array, Array, Array]:
-    """What a function that walks a cell over a sequence returns: outputs and the last states."""
+) -> tuple[Array, Array, Array, Array]:
+    """What a function that walks a cell over a sequence returns, and the gradient of the outputs' weighted sum for x."""
     cell = _built(nn.LSTMCell, sizes, state)
-    output, last = _pair(function(cell, _tensor(x), (_tensor(h), _tensor(c))), "output and (h_n, c_n)")
+    inputs = _tensor(x, grad=True)
+    output, last = _pair(function(cell, inputs, (_tensor(h), _tensor(c))), "output and (h_n, c_n)")
     h_n, c_n = _pair(last, "h_n and c_n")
-    return _array(output, "output"), _array(h_n, "h_n"), _array(c_n, "c_n")
+    shown = _array(output, "output"), _array(h_n, "h_n"), _array(c_n, "c_n")
+    if output.grad_fn is None:
+        raise Unfit("the output does not carry a gradient: it was detached, or computed outside of torch")
+    # Later outputs count for more, so that a gradient that does not go back in time shows.
+    (output * torch.arange(1.0, output.numel() + 1).view(output.shape)).sum().backward()
+    return (*shown, np.zeros(x.shape) if inputs.grad is None else inputs.grad.numpy())
 
 
 def biases_after(
@@ -142,13 +168,29 @@ def trained(
     return np.array(losses), np.stack(weights)
 
 
-def remembered(function: Callable[..., Any], steps: int, symbols: int, seed: int) -> float:
-    """Held-out accuracy on remember-first of the model that a function builds and trains."""
+def remembered(function: Callable[..., Any], steps: int, symbols: int, most: int, seed: int) -> float:
+    """Held-out accuracy on remember-first of the model that a function builds and trains, with at most so many updates.
+
+    The function's random numbers have to come from the generator it is given: its first updates are made twice.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        generator = torch.Generator().manual_seed(seed)
-        model = function(steps, generator)
+        first, again = (_after_updates(function, steps, 2, seed) for _ in range(2))
+        if len(first) != len(again) or not all(
+            one.shape == other.shape and torch.allclose(one, other, rtol=1e-4, atol=1e-6)
+            for one, other in zip(first, again, strict=True)
+        ):
+            raise Unfit(
+                "two runs with equal generators went different ways: some random number does not come from `generator`"
+            )
+
+        def allow(updates: int, _: torch.optim.Optimizer) -> None:
+            if updates > most:
+                raise Unfit(f"it makes more than {most} updates, which is what the exercise allows")
+
+        with _counting(allow):
+            model = function(steps, torch.Generator().manual_seed(seed))
         if not isinstance(model, nn.Module):
             raise Unfit(f"a {type(model).__name__} came back; expected the trained model")
         held_out = remember_first(512, steps, symbols, generator=torch.Generator().manual_seed(seed + 1))
@@ -160,6 +202,43 @@ def remembered(function: Callable[..., Any], steps: int, symbols: int, seed: int
         return accuracy(scores, held_out[1])
     finally:
         torch.set_num_threads(threads)
+
+
+class _Enough(BaseException):
+    """Ends a training that has shown what it was asked to show; a student's `except Exception` lets it through."""
+
+
+@contextlib.contextmanager
+def _counting(at: Callable[[int, torch.optim.Optimizer], None]) -> Iterator[None]:
+    """Call `at` after each update of any optimiser, with the number of updates so far."""
+    updates = 0
+
+    def count(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        nonlocal updates
+        updates += 1
+        at(updates, optimizer)
+
+    hook = register_optimizer_step_post_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _after_updates(function: Callable[..., Any], steps: int, enough: int, seed: int) -> list[torch.Tensor]:
+    """The parameters after the first updates of a function's training, which is then ended."""
+    found: list[torch.Tensor] = []
+
+    def look(updates: int, optimizer: torch.optim.Optimizer) -> None:
+        if updates == enough:
+            found.extend(p.detach().clone() for group in optimizer.param_groups for p in group["params"])
+            raise _Enough
+
+    with _counting(look), contextlib.suppress(_Enough):
+        model = function(steps, torch.Generator().manual_seed(seed))
+        if isinstance(model, nn.Module):
+            found.extend(p.detach() for p in model.parameters())
+    return found
 
 
 __all__ = [

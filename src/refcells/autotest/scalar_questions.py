@@ -125,6 +125,14 @@ def _naive_sigmoid() -> Any:
     )
 
 
+def _quotient_sigmoid() -> Any:
+    return edited(
+        scalar.sigmoid,
+        ("e = math.exp(-abs(a))", "e = math.exp(a)"),
+        ("return 1.0 / (1.0 + e) if a >= 0 else e / (1.0 + e)", "return e / (1.0 + e)"),
+    )
+
+
 def _gates_mistake(*edits: tuple[str, str]) -> Any:
     return lambda: edited(scalar.lstm_gates, *edits)
 
@@ -367,6 +375,20 @@ QUESTIONS = {
                     "tanh stands in for the sigmoid.",
                     "the exercise",
                     lambda: math.tanh,
+                ),
+                Mistake(
+                    "overflow",
+                    "sigma is written 1 / (1 + exp(-a)), which asks for exp(1000) at a = -1000; take another form for "
+                    "negative a.",
+                    "karpathy/neuraltalk#2",
+                    _naive_sigmoid,
+                ),
+                Mistake(
+                    "overflow on the other side",
+                    "sigma is written exp(a) / (1 + exp(a)), which asks for exp(1000) at a = 1000; take another form "
+                    "for positive a.",
+                    "karpathy/neuraltalk#2",
+                    _quotient_sigmoid,
                 ),
                 Mistake(
                     "sign",

@@ -16,11 +16,15 @@ from refcells.tasks import remember_first
 from refcells.torch_cells import LSTMCell
 from refcells.training import LastStepClassifier, redraw
 
-B, T, D, H, K = 2, 5, 3, 4, 8
+# H is more than 4: chunks of the wrong number are right for less.
+B, T, D, H, K = 2, 5, 3, 6, 8
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 # Held-out accuracy that counts as having learned remember-first; chance is 1/8.
 LEARNED = 0.95
+
+# Updates that the training may take.
+UPDATES = 200
 
 
 def gate_block(bias: Tensor, gate: str) -> Tensor:
@@ -67,7 +71,7 @@ def train_to_remember(steps: int, generator: torch.Generator) -> nn.Module:
     bias = dict(layer.named_parameters())
     set_forget_bias(bias["bias_ih_l0"], bias["bias_hh_l0"], 3.0)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for _ in range(200):
+    for _ in range(UPDATES):
         x, y = remember_first(64, steps, K, generator=generator)
         train_step(model, optimizer, x, y, 1.0)
     return model
@@ -152,7 +156,7 @@ def _train_cases(seed: int) -> list[Case]:
 
 
 def _remember_cases(seed: int) -> list[Case]:
-    return [Case("20 time steps", (20, K, 1000 + seed))]
+    return [Case("20 time steps", (20, K, UPDATES, 1000 + seed))]
 
 
 def _learned(score: Any) -> str | None:
@@ -288,6 +292,90 @@ CELL_MISTAKES = (
 
 _WALK = "h, c = cell(x[:, t], (h, c))"
 
+
+def _module(name: str, hint: str, source: str, parameters: Callable[[int, int], dict[str, Any]]) -> Mistake:
+    """A mistake in how the module's parameters are made."""
+
+    class Cell(nn.Module):
+        def __init__(self, input_size: int, hidden_size: int) -> None:
+            super().__init__()
+            for attribute, value in parameters(input_size, hidden_size).items():
+                setattr(self, attribute, value)
+
+    return Mistake(name, hint, source, lambda: Cell)
+
+
+def _drawn(hidden_size: int, *shape: int) -> nn.Parameter:
+    return nn.Parameter(torch.empty(*shape).uniform_(-(hidden_size**-0.5), hidden_size**-0.5))
+
+
+def _own(d: int, h: int) -> dict[str, nn.Parameter]:
+    """The parameters as they should be."""
+    shapes = {"weight_ih": (4 * h, d), "weight_hh": (4 * h, h), "bias_ih": (4 * h,), "bias_hh": (4 * h,)}
+    return {name: _drawn(h, *shape) for name, shape in shapes.items()}
+
+
+PARAMETERS_MISTAKES = (
+    _module(
+        "kept in a Python list",
+        "the parameters are kept in a Python list or as plain tensors: a module finds only an nn.Parameter that is its "
+        "own attribute, or one in an nn.ParameterList.",
+        "pytorch#715",
+        lambda d, h: {"weights": list(_own(d, h).values())},
+    ),
+    _module(
+        "weights transposed",
+        "the weights are stored as (D, 4H) and (H, 4H), as Keras has them; PyTorch has (4H, D) and (4H, H).",
+        "facts about layouts",
+        lambda d, h: {**_own(d, h), "weight_ih": _drawn(h, d, 4 * h), "weight_hh": _drawn(h, h, 4 * h)},
+    ),
+    _module(
+        "one gate's rows",
+        "the weights and biases have one gate's rows; all four gates are stacked, which gives 4H rows.",
+        "the exercise",
+        lambda d, h: {
+            "weight_ih": _drawn(h, h, d),
+            "weight_hh": _drawn(h, h, h),
+            "bias_ih": _drawn(h, h),
+            "bias_hh": _drawn(h, h),
+        },
+    ),
+    _module(
+        "a single bias",
+        "there is a single bias vector; PyTorch has two, bias_ih and bias_hh, and adds them.",
+        "numpy-ml#42",
+        lambda d, h: {name: value for name, value in _own(d, h).items() if name != "bias_hh"},
+    ),
+)
+
+
+class _DetachedCell(LSTMCell):
+    def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Tensor]:
+        h, c = state
+        return super().forward(x, (h.detach(), c.detach()))
+
+
+class _DataCell(LSTMCell):
+    def forward(self, x: Tensor, state: Any = None) -> tuple[Tensor, Tensor]:
+        with torch.no_grad():
+            return super().forward(x, state)
+
+
+GRADIENT_MISTAKES = (
+    Mistake(
+        "states detached",
+        "the previous states are detached inside the step: no gradient goes back in time.",
+        "pyGRU4REC#8",
+        lambda: _DetachedCell,
+    ),
+    Mistake(
+        "computed without gradients",
+        "the step is computed under torch.no_grad(), through .data or in NumPy: autograd does not see it.",
+        "pyGRU4REC#8",
+        lambda: _DataCell,
+    ),
+)
+
 UNROLL_MISTAKES = (
     _mistake(
         "state never updated",
@@ -316,6 +404,13 @@ UNROLL_MISTAKES = (
         "neon#311",
         unroll,
         ("torch.stack(outputs, dim=1)", "torch.stack(outputs).reshape(len(x), -1, h.shape[1])"),
+    ),
+    _mistake(
+        "detached at every step",
+        "the states are detached at every step: no gradient goes back in time.",
+        "pyGRU4REC#8",
+        unroll,
+        (_WALK, "h, c = cell(x[:, t], (h.detach(), c.detach()))"),
     ),
     _mistake(
         "cell states as outputs",
@@ -414,6 +509,37 @@ TRAIN_MISTAKES = (
         train_step,
         ("model(x), y)", "model(x).softmax(-1), y)"),
     ),
+    _mistake(
+        "sum over the batch",
+        "the loss is summed over the batch; cross_entropy's own default, the mean, is asked for.",
+        "the exercise",
+        train_step,
+        ("model(x), y)", 'model(x), y, reduction="sum")'),
+    ),
+    _mistake(
+        "loss after the update",
+        "the loss is computed again after the update; asked is the one before it.",
+        "the exercise",
+        train_step,
+        ("return loss.item()", "return nn.functional.cross_entropy(model(x), y).item()"),
+    ),
+)
+
+REMEMBER_MISTAKES = (
+    _mistake(
+        "parameters not from the generator",
+        "the model keeps the parameters that it was built with, or a batch is drawn without the generator.",
+        "the exercise",
+        train_to_remember,
+        ("redraw(model, generator)", "pass"),
+    ),
+    _mistake(
+        "more updates than allowed",
+        "the training goes on for more updates than the exercise allows.",
+        "the exercise",
+        train_to_remember,
+        ("range(UPDATES)", "range(300)"),
+    ),
 )
 
 # --- questions ------------------------------------------------------------------------------------------------------
@@ -434,6 +560,7 @@ QUESTIONS = {
             LSTMCell,
             (Output("list of shapes of weight_ih, weight_hh, bias_ih, bias_hh"),),
             _shapes_cases,
+            PARAMETERS_MISTAKES,
             probe=probes.parameter_shapes,
             title="FusedLSTMCell",
         ),
@@ -450,6 +577,7 @@ QUESTIONS = {
             LSTMCell,
             tuple(GRADIENTS),
             _gradient_cases,
+            GRADIENT_MISTAKES,
             probe=probes.cell_gradients,
             title="FusedLSTMCell",
         ),
@@ -460,6 +588,7 @@ QUESTIONS = {
                 Output("output", ("batch", "time", "hidden")),
                 Output("last hidden state h_n", ("batch", "hidden")),
                 Output("last cell state c_n", ("batch", "hidden")),
+                Output("gradient of x", ("batch", "time", "input")),
             ),
             _unroll_cases,
             UNROLL_MISTAKES,
@@ -486,8 +615,10 @@ QUESTIONS = {
             train_to_remember,
             (Output("accuracy"),),
             _remember_cases,
+            REMEMBER_MISTAKES,
             probe=probes.remembered,
             accept=_learned,
+            seconds=50.0,
         ),
     )
 }

@@ -303,6 +303,22 @@ _STEP = (
 
 STEP_MISTAKES = tuple(_mistake(name, hint, source, lstm_step, edit) for name, hint, source, edit in _STEP)
 
+EXTREME_MISTAKES = (
+    Mistake(
+        "sigmoid overflow",
+        "sigma is written 1 / (1 + exp(-a)), which asks for exp(1000) at a = -1000; take a form that never does.",
+        "karpathy/neuraltalk#2",
+        lambda: edited(lstm_step, sigmoid=lambda a: 1 / (1 + np.exp(-a))),
+    ),
+    Mistake(
+        "sigmoid as a quotient",
+        "sigma is written exp(a) / (1 + exp(a)), which is infinity over infinity at a = 1000; take a form that never "
+        "asks for so large a number.",
+        "karpathy/neuraltalk#2",
+        lambda: edited(lstm_step, sigmoid=lambda a: np.exp(a) / (1 + np.exp(a))),
+    ),
+)
+
 
 def _through(
     function: Callable[..., Any], calls: str, mistakes: Sequence[Mistake], skip: Sequence[str] = ()
@@ -591,7 +607,13 @@ QUESTIONS = {
         ),
         Question("vector.lstm_step", lstm_step, STATES, _step_cases, STEP_MISTAKES),
         Question(
-            "vector.lstm_step_extremes", lstm_step, STATES, _extreme_cases, quiet=True, title="lstm_step"
+            "vector.lstm_step_extremes",
+            lstm_step,
+            STATES,
+            _extreme_cases,
+            EXTREME_MISTAKES,
+            quiet=True,
+            title="lstm_step",
         ),
         Question(
             "vector.lstm_forward",

@@ -337,10 +337,10 @@ def raised(error: BaseException, work: Any) -> str:
             for frame in frames
             if "ipykernel" in frame.filename or frame.filename.startswith("<ipython")
         ]
-    if not theirs:
-        return f"it stopped with {what}"
-    line = theirs[-1].line or linecache.getline(theirs[-1].filename, theirs[-1].lineno or 0).strip()
-    return f"it stopped with {what}\n  in your line: {line[:200]}"
+    line = ""
+    if theirs:
+        line = theirs[-1].line or linecache.getline(theirs[-1].filename, theirs[-1].lineno or 0).strip()
+    return f"it stopped with {what}" + (f"\n  in your line: {line[:200]}" if line else "")
 
 
 def _reason(error: BaseException) -> str:
