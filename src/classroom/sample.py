@@ -270,12 +270,10 @@ def give_manual_points(course: Path, assignment: str) -> int:
                 continue
             for notebook in found.notebooks:
                 for grade in notebook.grades:
-                    # An answer that was left as it came already has its 0.
-                    if (
-                        grade.cell.cell_type == "markdown"
-                        and grade.auto_score is None
-                        and grade.manual_score is None
-                    ):
+                    # An answer that was left as it came already has its 0. nbgrader asks for a second look at an
+                    # answer that was graded again.
+                    by_hand = grade.cell.cell_type == "markdown" and grade.auto_score is None
+                    if by_hand and (grade.manual_score is None or grade.needs_manual_grade):
                         grade.manual_score = student.words * grade.cell.max_score
                         grade.needs_manual_grade = False
                         given += 1

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import re
 import sqlite3
 from contextlib import closing
 
+import jupytext
 import nbformat
 import pytest
 
@@ -13,6 +15,7 @@ from classroom import sample, verify
 from classroom.course import ROOT, autograde, make_course, nbgrader
 from classroom.errors import CourseError
 from classroom.gradebook import open_gradebook, scores, text_table
+from classroom.preprocessors import CheckedInstantiateTests
 
 pytestmark = [pytest.mark.pipeline, pytest.mark.xdist_group("pipeline")]
 
@@ -152,13 +155,20 @@ def test_second_run_grades_nothing_and_an_edit_changes_its_cell_alone(course, gr
             (name, new.notebook, new.question, old.points, new.points)
             for name in graded
             for old, new in zip(graded[name], after[name], strict=True)
-            if old.points != new.points
+            if old != new
         ]
         assert changed == [("perfect", "scalar_lstm", "test-half", 2, 0)]
+        rows = zip(text_table(graded).splitlines(), text_table(after).splitlines(), strict=True)
+        different = [(old.split(), new.split()) for old, new in rows if old != new]
+        assert different == [
+            (
+                ["perfect", *["2", "3", "3", "2", "2", "2", "3", "3", "20"]],
+                ["perfect", *["2", "3", "3", "2", "2", "0", "3", "3", "18"]],
+            ),
+        ]
         assert path.read_bytes() != before
     finally:
         path.write_bytes(before)
-    assert sample.graded_class(course, "lstm", workers=2, quiet=True) == graded
 
 
 def test_a_deleted_test_cell_is_put_back(course, graded):
@@ -221,26 +231,28 @@ HEADER = """# ---
 import numpy as np
 import torch
 ### BEGIN SOLUTION
+THE-WORK
+### END SOLUTION
 """
 TEST = """
-### END SOLUTION
-
-# %% nbgrader={"grade": true, "grade_id": "test", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "test-NAME", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+DIRECTIVE
 """
 
 
-def small_course(path, solution, *directives):
+def small_notebook(solution, **directives):
+    """Source of a notebook with one solution cell, and one test cell for each directive."""
+    cells = [TEST.replace("NAME", name).replace("DIRECTIVE", text) for name, text in directives.items()]
+    return HEADER.replace("THE-WORK", solution) + "".join(cells)
+
+
+def small_course(path, solution, **directives):
     root = path / "source"
     (root / "solutions" / "small").mkdir(parents=True)
-    (root / "solutions" / "small" / "one.py").write_text(
-        HEADER + solution + TEST + "\n".join(directives), encoding="utf-8"
-    )
-    (root / "autotests.yml").write_text(
-        (ROOT / "autotests.yml").read_text(encoding="utf-8"), encoding="utf-8"
-    )
-    (root / "nbgrader_config.py").write_text(
-        (ROOT / "nbgrader_config.py").read_text(encoding="utf-8"), encoding="utf-8"
-    )
+    text = small_notebook(solution, **directives)
+    (root / "solutions" / "small" / "one.py").write_text(text, encoding="utf-8")
+    for name in ("autotests.yml", "nbgrader_config.py"):
+        (root / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
     course = make_course(path / "course", root)
     nbgrader(course, "generate_assignment", "small", "--force")
     return course
@@ -262,39 +274,30 @@ def test_directives_for_all_types_compare_by_value(tmp_path):
         "a_tensor = torch.linspace(0, 1, 3, requires_grad=True) * 2\n"
     )
     names = ("a_float", "an_int", "a_bool", "a_str", "a_tuple", "an_array", "a_tensor")
+    hidden = "### BEGIN HIDDEN TESTS\n### AUTOTEST an_array[HIDDEN_SEED % 3]\n### END HIDDEN TESTS"
     course = small_course(
         tmp_path,
         right,
-        *(f"### AUTOTEST {name}" for name in names),
-        "### HASHED AUTOTEST an_int; a_str; a_bool",
-        "### BEGIN HIDDEN TESTS",
-        "### AUTOTEST an_array[HIDDEN_SEED % 3]",
-        "### END HIDDEN TESTS",
+        **{name: f"### AUTOTEST {name}" for name in names},
+        **{f"hashed_{name}": f"### HASHED AUTOTEST {name}" for name in ("an_int", "a_bool", "a_str")},
+        hidden=hidden,
     )
     hand_in(course, "same", right)
-    hand_in(
-        course,
-        "another-way",
-        right
-        + "a_float = np.float32(a_float)\nan_array = an_array.astype('float32')\na_tuple = [1, [2, 3]]\n"
-        "a_tensor = (a_tensor / 3 * 3).double()\nan_int = np.int64(7)\n",
+    another_way = (
+        "a_float = np.float32(a_float)\nan_array = an_array.astype('float32')\na_tuple = [1, [2, 3]]\n"
+        "a_tensor = (a_tensor / 3 * 3).double()\nan_int = np.int64(7)\n"
     )
-    for name, value in {
-        "a_float": "2 / 3 + 1e-3",
-        "an_int": "8",
-        "a_bool": "False",
-        "a_str": "'f, i, g, o'",
-        "a_tuple": "(1.0, (2.0, 3.1))",
-        "an_array": "an_array.T",
-        "a_tensor": "a_tensor + 0.01",
-    }.items():
-        hand_in(course, f"wrong-{name}", right + f"{name} = {value}\n")
-    students = sorted(path.name for path in (course / "submitted").iterdir())
-    list(autograde(course, "small", students))
-    points = {name: rows[0].auto for name, rows in scores(course, "small").items()}
-    assert points.pop("same") == points.pop("another-way") == 3
-    assert len(points) == len(names)
-    assert set(points.values()) == {0}
+    hand_in(course, "another-way", right + another_way)
+    wrong = (
+        "a_float = 2 / 3 + 1e-3\nan_int = 8\na_bool = False\na_str = 'f, i, g, o'\na_tuple = (1.0, (2.0, 3.1))\n"
+        "an_array = an_array + 0.01\na_tensor = a_tensor + 0.01\n"
+    )
+    hand_in(course, "wrong", right + wrong)
+    list(autograde(course, "small", ["same", "another-way", "wrong"]))
+    points = {name: {s.question: s.auto for s in rows} for name, rows in scores(course, "small").items()}
+    assert len(points["same"]) == len(names) + 4
+    assert set(points["same"].values()) == set(points["another-way"].values()) == {1}
+    assert set(points["wrong"].values()) == {0}
 
 
 @pytest.mark.parametrize(
@@ -313,17 +316,20 @@ def test_directives_for_all_types_compare_by_value(tmp_path):
         ("x = 1", "if True:\n    ### AUTOTEST x\n    pass", "indented directive"),
     ],
 )
-def test_a_directive_that_makes_no_test_stops_the_release(tmp_path, solution, directive, says):
-    with pytest.raises(CourseError, match="generate_assignment small --force failed") as caught:
-        small_course(tmp_path, solution, directive)
-    assert says in str(caught.value)
+def test_a_directive_that_makes_no_test_stops_the_release(monkeypatch, solution, directive, says):
+    monkeypatch.chdir(ROOT)
+    notebook = jupytext.reads(small_notebook(solution, one=directive), fmt="py:percent")
+    resources = {"metadata": {"path": str(ROOT)}, "nbgrader": {"notebook": "one"}}
+    with pytest.raises(Exception, match=re.escape(says)):
+        CheckedInstantiateTests().preprocess(notebook, resources)
 
 
 def test_verify_refuses_a_test_that_the_solution_fails(tmp_path):
     """A value that differs at every run is caught before the release, not by the class."""
-    course = small_course(tmp_path, "import time\nx = float(time.time_ns() % 10**9)", "### AUTOTEST x")
+    course = small_course(tmp_path, "import time\nx = float(time.time_ns() % 10**9)", one="### AUTOTEST x")
     source = tmp_path / "source"
     (source / "exercises").symlink_to(course / "exercises")
     (source / "gradebook.db").write_bytes((course / "gradebook.db").read_bytes())
-    with pytest.raises(CourseError, match="one/test: the solution gets 0 of 3"):
+    with pytest.raises(CourseError, match="one/test-one: the solution gets 0 of 1"):
         verify.verify("small", source)
+    assert (source / "_build" / "verify" / "instructor" / "small" / "one.html").exists()
