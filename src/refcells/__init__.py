@@ -14,7 +14,7 @@ _EXPORTS = {
     "vector": (
         "GRURun LSTMRun RNNRun gru_forward gru_reset_after_forward gru_reset_after_step gru_step "
         "lstm_1997_forward lstm_1997_step lstm_forward lstm_peephole_forward lstm_peephole_step lstm_step "
-        "relu rnn_forward rnn_step sigmoid"
+        "relu rnn_forward rnn_step sigmoid sigmoid_derivative tanh_derivative"
     ),
     "backward": (
         "gru_backward gru_reset_after_backward gru_reset_after_step_backward gru_step_backward "
@@ -24,8 +24,11 @@ _EXPORTS = {
     "bidirectional": "bidirectional_backward bidirectional_forward last_output last_state merge reverse",
     "torch_cells": "GRU GRUCell LSTM LSTMCell RNN RNNCell chrono_init set_forget_bias",
     "interop": "Weights from_keras from_onnx from_torch to_keras to_onnx to_torch",
-    "tasks": "adding copying remember_first remember_last tagging",
-    "training": "EveryStepClassifier History LastStepClassifier accuracy fit redraw",
+    "tasks": "adding copying copying_baseline remember_first remember_last tagging tagging_baseline",
+    "training": (
+        "EveryStepClassifier History LastStepClassifier accuracy fit mean_squared_error redraw "
+        "step_cross_entropy"
+    ),
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 _MODULES = ("autotest", "figures", "scalar", *_EXPORTS)
