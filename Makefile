@@ -50,7 +50,7 @@ grade: $(RELEASE)
 	$(PY) -m classroom.sample
 
 test: $(READY) $(SITE)
-	$(PY) -m pytest -n 2 --dist loadgroup
+	$(PY) -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	ruff check . && ruff format --check .

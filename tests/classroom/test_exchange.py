@@ -21,7 +21,6 @@ from classroom.sample import Student, submission
 
 pytestmark = [
     pytest.mark.pipeline,
-    pytest.mark.xdist_group("exchange"),
     pytest.mark.skipif(sys.platform == "win32", reason="nbgrader's exchange does not run on Windows"),
 ]
 

@@ -20,7 +20,7 @@ from classroom.course import make_course, nbgrader, read_notebook, sources
 from classroom.gradebook import scores
 from classroom.sample import Student, submission
 
-pytestmark = [pytest.mark.pipeline, pytest.mark.xdist_group("formgrader")]
+pytestmark = [pytest.mark.pipeline]
 
 NOTEBOOK = "scalar_lstm"  # one is enough here, and quick
 TOKEN = "only-for-this-test"

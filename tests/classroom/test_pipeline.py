@@ -17,7 +17,7 @@ from classroom.errors import CourseError
 from classroom.gradebook import open_gradebook, scores, text_table
 from classroom.preprocessors import CheckedInstantiateTests
 
-pytestmark = [pytest.mark.pipeline, pytest.mark.xdist_group("pipeline")]
+pytestmark = [pytest.mark.pipeline]
 
 
 @pytest.fixture(scope="module")

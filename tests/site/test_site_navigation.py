@@ -6,7 +6,7 @@ import pytest
 from bs4 import BeautifulSoup
 from built_site import settled, toc_pages, watched
 
-pytestmark = [pytest.mark.site, pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.site, pytest.mark.browser]
 
 PAGES = toc_pages()
 LSTM = "book/lstm"

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from built_site import MODES, SITE, Visit, served, toc_pages, visit
 
-pytestmark = [pytest.mark.site, pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.site, pytest.mark.browser]
 
 # Console messages that may stay, each with its reason. There are none.
 JUSTIFIED: tuple[str, ...] = ()
