@@ -81,9 +81,11 @@ class _Cell(nn.Module):
     def _share_and_states(self, x: Tensor, states: States | None) -> tuple[Tensor, States]:
         """The input's share of the pre-activations, and the states, zeros if None."""
         _check_input(x, ("batch", "input"), self.input_size)
+        shape = (x.shape[0], self.hidden_size)
         if states is None:
-            states = (x.new_zeros(x.shape[0], self.hidden_size),) * len(self.state_names)
-        _check_states(states, self.state_names, ("batch", "hidden"), (x.shape[0], self.hidden_size))
+            states = (x.new_zeros(shape),) * len(self.state_names)
+        else:
+            _check_states(states, self.state_names, ("batch", "hidden"), shape)
         return linear(x, self.weight_ih, self.bias_ih), states
 
     def extra_repr(self) -> str:
@@ -305,13 +307,14 @@ class _Layers(nn.Module):
         axes = ("batch", "time", "input") if self.batch_first else ("time", "batch", "input")
         _check_input(x, axes, self.input_size)
         if self.batch_first:
-            x = x.transpose(0, 1)
+            x = x.transpose(0, 1).contiguous()
         steps, batch, _ = x.shape
         walks = self.num_layers * (1 + self.bidirectional)
+        shape = (walks, batch, self.hidden_size)
         if states is None:
-            states = (x.new_zeros(walks, batch, self.hidden_size),) * len(self.state_names)
-        wanted = (walks, batch, self.hidden_size)
-        _check_states(states, self.state_names, ("layers * directions", "batch", "hidden"), wanted)
+            states = (x.new_zeros(shape),) * len(self.state_names)
+        else:
+            _check_states(states, self.state_names, ("layers * directions", "batch", "hidden"), shape)
 
         alive, backwards = None, None
         if lengths is not None:
@@ -539,7 +542,7 @@ class _LSTMWalk(Function):
     and $g = 2 s - 1$ is put in where it is used. The cell state is carried doubled for the same reason:
 
     $$2 c_t = f \odot 2 c_{t-1} + 4\, i \odot s - 2 i, \qquad
-      h_t = 2\, o \odot (\sigma(2 c_t) - \tfrac12)$$
+      h_t = 2\, o \odot \sigma(2 c_t) - o$$
     """
 
     SLAB = 20
@@ -557,37 +560,37 @@ class _LSTMWalk(Function):
         # Without a backward pass to come, time steps share memory: all states but h, and the slabs of gates.
         gates = b.new_empty(steps if traced else _LSTMWalk.SLAB, batch, len(b))
         h = h0.new_empty(steps + 1, *h0.shape)
-        c2, half_tanh = (c0.new_empty(n if traced else 1, *c0.shape) for n in (steps + 1, steps))
+        c2, sigma = (c0.new_empty(n if traced else 1, *c0.shape) for n in (steps + 1, steps))
         h[0], c2[0] = h0, 2.0 * c0
-        c2, half_tanh = c2.expand(steps + 1, *c0.shape), half_tanh.expand(steps, *c0.shape)
-        states = list(zip(h[:-1], h[1:], c2[:-1], c2[1:], half_tanh, strict=True))
+        c2, sigma = c2.expand(steps + 1, *c0.shape), sigma.expand(steps, *c0.shape)
+        states = list(zip(h[:-1], h[1:], c2[:-1], c2[1:], sigma, strict=True))
         for start in range(0, steps, _LSTMWalk.SLAB):
             part = x[start : start + _LSTMWalk.SLAB]
             slab = gates[start if traced else 0 :][: len(part)]
             torch.addmm(bias, part.flatten(0, 1), W_x, out=slab.flatten(0, 1))
             blocks = zip(*(block.unbind(0) for block in slab.chunk(4, dim=-1)), strict=True)
-            for a, (i, f, s, o), (h_prev, h_t, c_prev, c_t, half_t) in zip(
+            for a, (i, f, s, o), (h_prev, h_t, c_prev, c_t, sigma_t) in zip(
                 slab.unbind(0), blocks, states[start : start + len(part)], strict=True
             ):
                 a.addmm_(h_prev, W_h).sigmoid_()
                 torch.mul(f, c_prev, out=c_t).sub_(i, alpha=2.0).addcmul_(i, s, value=4.0)
-                torch.sigmoid(c_t, out=half_t).sub_(0.5)
-                torch.mul(o, half_t, out=h_t).mul_(2.0)
+                torch.sigmoid(c_t, out=sigma_t)
+                torch.neg(o, out=h_t).addcmul_(o, sigma_t, value=2.0)
         if traced:
-            ctx.save_for_backward(x, h0, c0, W_ih, W_hh, b, gates, h, c2, half_tanh)
+            ctx.save_for_backward(x, h0, c0, W_ih, W_hh, b, gates, h, c2, sigma)
         return h[1:], 0.5 * c2[-1]
 
     @staticmethod
     def backward(ctx: Any, d_output: Tensor, d_c_n: Tensor) -> Any:
         """Gradients of the six tensors among the arguments of `forward`."""
-        x, h0, c0, W_ih, W_hh, b, gates, h, c2, half_tanh = ctx.saved_tensors
+        x, h0, c0, W_ih, W_hh, b, gates, h, c2, sigma = ctx.saved_tensors
         if torch.is_grad_enabled():
             # Gradients of gradients are asked for: walk again in plain steps and leave them to autograd.
             return *_lstm_gradients_with_graph((x, h0, c0, W_ih, W_hh, b), (d_output, d_c_n)), None
         g = 2.0 * gates.chunk(4, dim=-1)[2] - 1.0
         slope = torch.addcmul(gates, gates, gates, value=-1.0)  # s (1 - s), and 1 - g^2 = 4 s (1 - s)
         slope.chunk(4, dim=-1)[2].mul_(4.0)
-        c, tanh_c = 0.5 * c2, 2.0 * half_tanh
+        c, tanh_c = 0.5 * c2, 2.0 * sigma - 1.0
         slope_c = 1.0 - tanh_c * tanh_c
         d_a = torch.empty_like(gates)
         d_i, d_f, d_g, d_o = d_a.chunk(4, dim=-1)
