@@ -80,12 +80,12 @@ class _Cell(nn.Module):
 
     def _share_and_states(self, x: Tensor, states: States | None) -> tuple[Tensor, States]:
         """The input's share of the pre-activations, and the states, zeros if None."""
-        _check_input(x, ("batch", "input"), self.input_size)
+        _check_input(x, ("batch", "input"), self.input_size, self.weight_ih.dtype)
         shape = (x.shape[0], self.hidden_size)
         if states is None:
             states = (x.new_zeros(shape),) * len(self.state_names)
         else:
-            _check_states(states, self.state_names, ("batch", "hidden"), shape)
+            _check_states(states, self.state_names, ("batch", "hidden"), shape, x.dtype)
         return linear(x, self.weight_ih, self.bias_ih), states
 
     def extra_repr(self) -> str:
@@ -253,6 +253,7 @@ class _Layers(nn.Module):
 
     blocks: int
     state_names: tuple[str, ...] = ("h",)
+    weight_ih_l0: nn.Parameter
 
     def __init__(
         self,
@@ -305,7 +306,7 @@ class _Layers(nn.Module):
     def _run(self, x: Tensor, states: States | None, lengths: Tensor | None) -> tuple[Tensor, States]:
         """All layers and directions: the outputs, laid out as `x` is, and the last states."""
         axes = ("batch", "time", "input") if self.batch_first else ("time", "batch", "input")
-        _check_input(x, axes, self.input_size)
+        _check_input(x, axes, self.input_size, self.weight_ih_l0.dtype)
         if self.batch_first:
             x = x.transpose(0, 1).contiguous()
         steps, batch, _ = x.shape
@@ -314,7 +315,8 @@ class _Layers(nn.Module):
         if states is None:
             states = (x.new_zeros(shape),) * len(self.state_names)
         else:
-            _check_states(states, self.state_names, ("layers * directions", "batch", "hidden"), shape)
+            axes = ("layers * directions", "batch", "hidden")
+            _check_states(states, self.state_names, axes, shape, x.dtype)
 
         alive, backwards = None, None
         if lengths is not None:
@@ -752,15 +754,15 @@ def _check_nonlinearity(nonlinearity: str) -> None:
         raise ValueError(f"nonlinearity is {nonlinearity!r}; expected 'tanh' or 'relu'")
 
 
-def _check_tensor(name: str, value: Any, axes: tuple[str, ...], shape: tuple[int | None, ...]) -> None:
-    """Refuse what is no floating tensor of this shape (None: any length but 0), or not finite."""
+def _check_tensor(
+    name: str, value: Any, axes: tuple[str, ...], shape: tuple[int | None, ...], dtype: torch.dtype
+) -> None:
+    """Refuse what is no tensor of this dtype and shape (None: any length but 0), or not finite."""
     expected = f"({', '.join(axes)})"
     if not isinstance(value, Tensor):
         raise ValueError(f"{name} is a {type(value).__qualname__}; expected a torch.Tensor {expected}")
-    if not value.is_floating_point():
-        raise ValueError(
-            f"{name} has dtype {value.dtype}; expected floating-point numbers, such as torch.float32"
-        )
+    if value.dtype != dtype:
+        raise ValueError(f"{name} has dtype {value.dtype}; expected {dtype}, as the parameters have")
     came = tuple(value.shape)
     if len(came) != len(axes):
         raise ValueError(
@@ -776,18 +778,20 @@ def _check_tensor(name: str, value: Any, axes: tuple[str, ...], shape: tuple[int
         raise ValueError(f"{name} holds a NaN or an infinity; expected finite numbers")
 
 
-def _check_input(x: Any, axes: tuple[str, ...], input_size: int) -> None:
+def _check_input(x: Any, axes: tuple[str, ...], input_size: int, dtype: torch.dtype) -> None:
     """Refuse an input that does not fit the module."""
-    _check_tensor("x", x, axes, (*(None,) * (len(axes) - 1), input_size))
+    _check_tensor("x", x, axes, (*(None,) * (len(axes) - 1), input_size), dtype)
 
 
-def _check_states(states: Any, names: tuple[str, ...], axes: tuple[str, ...], shape: tuple[int, ...]) -> None:
+def _check_states(
+    states: Any, names: tuple[str, ...], axes: tuple[str, ...], shape: tuple[int, ...], dtype: torch.dtype
+) -> None:
     """Refuse states that do not fit the module and its input."""
     if not isinstance(states, tuple) or len(states) != len(names):
         came = f"{len(states)} values" if isinstance(states, tuple) else f"a {type(states).__qualname__}"
         raise ValueError(f"state is {came}; expected a tuple of {len(names)}: {', '.join(names)}")
     for name, state in zip(names, states, strict=True):
-        _check_tensor(f"state {name}", state, axes, shape)
+        _check_tensor(f"state {name}", state, axes, shape, dtype)
 
 
 def _check_lengths(lengths: Any, batch: int, steps: int, device: torch.device) -> Tensor:

@@ -627,8 +627,7 @@ def lstm_forward(
     # sigma(a) = tanh(a / 2) / 2 + 1 / 2. With the rows of the three gates halved beforehand, which is
     # exact, one tanh over all four blocks and one line a * slope + offset give i, f, g and o.
     slope = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], h.dtype), hidden)
-    offset = 1.0 - slope
-    offset[2 * hidden : 3 * hidden] = 0.0
+    offset = np.repeat(np.array([0.5, 0.5, 0.0, 0.5], h.dtype), hidden)
     gates = _input_share(x, W_x * slope[:, None], b * slope)
     recurrent = np.ascontiguousarray((W_h * slope[:, None]).T)
 

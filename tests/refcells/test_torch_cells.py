@@ -190,7 +190,15 @@ LSTM = tc.LSTM(D, H)
             r"state h has shape \(2, 6\); expected .* batch = 3",
         ),
         (lambda: LSTM([1.0]), r"x is a list; expected a torch.Tensor \(batch, time, input\)"),
-        (lambda: LSTM(X.long()), r"x has dtype torch.int64; expected floating-point numbers"),
+        (lambda: LSTM(X.long()), r"x has dtype torch.int64; expected torch.float32, as the parameters"),
+        (
+            lambda: GRU(X.double()),
+            r"x has dtype torch.float64; expected torch.float32, as the parameters have",
+        ),
+        (
+            lambda: GRU(X, torch.ones(1, B, H).half()),
+            r"state h has dtype torch.float16; expected torch.float32",
+        ),
         (
             lambda: LSTM(X[..., :2]),
             r"x has shape \(3, 5, 2\); expected \(batch, time, input\) with input = 4",
