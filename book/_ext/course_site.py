@@ -9,6 +9,7 @@ Three things, each small:
 """
 
 import hashlib
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # What tex-chtml.js may ask for: its fonts, and TeX packages that it loads on first use.
 MATHJAX_KEPT = ("tex-chtml.js", "output/chtml/fonts/", "input/tex/extensions/")
+
+# What the live-code extension writes at the end of a page.
+LIVE_CODE = re.compile(
+    r"<script type=\"text/x-thebe-config\">.*?</script>\s*(<script>kernelName = '[^']*'</script>)?", re.DOTALL
+)
 
 
 def code_hash(root: Path = ROOT) -> str:
@@ -46,13 +52,16 @@ def key_the_cache(app: Sphinx, config: Config) -> None:
 def drop_live_code(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Take the live-code scripts off a page: they name a library on another site."""
-    context["script_files"] = [
-        script
-        for script in context.get("script_files", [])
-        if "thebe" not in str(getattr(script, "filename", script) or "")
-        and "thebe" not in str(getattr(script, "attributes", {}).get("body", ""))
-    ]
+    """Take the live-code scripts, styles and settings off a page: they name places on other sites."""
+
+    def live(asset: Any) -> bool:
+        body = getattr(asset, "attributes", {}).get("body", "")
+        return "thebe" in f"{getattr(asset, 'filename', None) or asset} {body}"
+
+    for kind in ("script_files", "css_files"):
+        context[kind] = [asset for asset in context.get(kind, []) if not live(asset)]
+    if "body" in context:
+        context["body"] = LIVE_CODE.sub("", context["body"])
 
 
 def trim_mathjax(app: Sphinx, exception: Exception | None) -> None:
