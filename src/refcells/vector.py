@@ -629,15 +629,17 @@ def lstm_forward(
     slope = np.repeat(np.array([0.5, 0.5, 1.0, 0.5], h.dtype), hidden)
     offset = np.repeat(np.array([0.5, 0.5, 0.0, 0.5], h.dtype), hidden)
     gates = _input_share(x, W_x * slope[:, None], b * slope)
-    recurrent = np.ascontiguousarray((W_h * slope[:, None]).T)
 
-    # i[t] and the others are views into gates[t].
-    i, f, g, o = gates.reshape(steps, batch, 4, hidden).transpose(2, 0, 1, 3)
-    product, written = np.empty_like(gates[0]), np.empty_like(c[0])
+    # matmul multiplies h by the four blocks of W_h one by one: small products, which suit the cache.
+    recurrent = np.ascontiguousarray((W_h * slope[:, None]).reshape(4, hidden, hidden).transpose(0, 2, 1))
+    product, written = np.empty((4, batch, hidden), gates.dtype), np.empty_like(c[0])
+
+    # blocks[t] (4, batch, hidden) and i[t], f[t], g[t], o[t] are views into gates[t] (batch, 4 * hidden).
+    blocks = gates.reshape(steps, batch, 4, hidden).transpose(0, 2, 1, 3)
+    i, f, g, o = blocks.transpose(1, 0, 2, 3)
     for t in range(steps):
         a = gates[t]
-        np.matmul(h[t], recurrent, out=product)
-        a += product
+        blocks[t] += np.matmul(h[t], recurrent, out=product)
         np.tanh(a, out=a)
         a *= slope
         a += offset
