@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from refcells import backward, vector
-from refcells.autotest import judge, scalar_questions, torch_questions, vector_questions
+from refcells import backward, bidirectional, vector
+from refcells.autotest import judge, vector_questions
 from refcells.autotest.mistakes import edited
+from refcells.autotest.verdict import questions
 
-QUESTIONS = scalar_questions.QUESTIONS | vector_questions.QUESTIONS | torch_questions.QUESTIONS
+QUESTIONS = questions()
 MISTAKES = [(name, mistake) for name, question in QUESTIONS.items() for mistake in question.mistakes]
 SEEDS = (0, 1, 20261129)
 
@@ -103,6 +104,100 @@ def test_plain_backward_equals_the_fast_one():
         fast = (grads.x, grads.W_x, grads.W_h, grads.b, grads.h0, grads.c0)
         for plain, other in zip(vector_questions.lstm_backward(*case.arguments), fast, strict=True):
             np.testing.assert_allclose(plain, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rnn", "gru"])
+def test_plain_forms_of_one_state_equal_the_fast_ones(name):
+    def same(question, fast):
+        for case in QUESTIONS[f"vector.{name}_{question}"].cases(3):
+            plain = QUESTIONS[f"vector.{name}_{question}"].reference(*case.arguments)
+            other = fast(*case.arguments)
+            pairs = zip(plain, other, strict=True) if isinstance(plain, tuple) else [(plain, other)]
+            for one, two in pairs:
+                np.testing.assert_allclose(one, two, rtol=0, atol=1e-12)
+
+    def forward(*arguments):
+        run = getattr(vector, f"{name}_forward")(*arguments)
+        return run.output, run.h_n
+
+    same("step", getattr(vector, f"{name}_step"))
+    same("forward", forward)
+    same("step_backward", getattr(backward, f"{name}_step_backward"))
+
+
+def test_plain_rnn_backward_and_jacobian_equal_the_fast_ones():
+    for case in QUESTIONS["vector.rnn_backward"].cases(3):
+        d_output, *forward = case.arguments
+        grads = backward.rnn_backward(vector.rnn_forward(*forward), d_output=d_output)
+        fast = (grads.x, grads.W_x, grads.W_h, grads.b, grads.h0)
+        for plain, other in zip(
+            QUESTIONS["vector.rnn_backward"].reference(*case.arguments), fast, strict=True
+        ):
+            np.testing.assert_allclose(plain, other, rtol=0, atol=1e-12)
+    for case in QUESTIONS["vector.rnn_step_jacobian"].cases(3):
+        x, h, *weights = case.arguments
+        rows = [
+            backward.rnn_step_backward(row[None], x[None], h[None], *weights).h_prev[0]
+            for row in np.eye(len(h))
+        ]
+        np.testing.assert_allclose(
+            QUESTIONS["vector.rnn_step_jacobian"].reference(*case.arguments), rows, rtol=0, atol=1e-12
+        )
+
+
+def test_plain_two_directions_equal_the_fast_ones():
+    for case in QUESTIONS["bidirectional.reverse"].cases(3):
+        np.testing.assert_array_equal(
+            QUESTIONS["bidirectional.reverse"].reference(*case.arguments),
+            bidirectional.reverse(*case.arguments),
+        )
+    for case in QUESTIONS["bidirectional.bidirectional_forward"].cases(3):
+        x, lengths, one, two = case.arguments
+        run = bidirectional.bidirectional_forward(vector.rnn_forward, x, one, two, lengths)
+        output, summary = QUESTIONS["bidirectional.bidirectional_forward"].reference(*case.arguments)
+        np.testing.assert_allclose(output, run.output, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(summary, bidirectional.last_state(run), rtol=0, atol=1e-12)
+
+
+def test_the_summary_is_both_last_states_of_pytorchs_last_layer():
+    layer = nn.LSTM(3, 4, num_layers=2, bidirectional=True, batch_first=True)
+    output, (h_n, _) = layer(torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0)))
+    ours = QUESTIONS["bidirectional.summary"].reference(output, h_n)
+    assert torch.equal(ours, torch.cat([output[:, -1, :4], output[:, 0, 4:]], dim=-1))
+
+
+def _pytorchs_gru(x, h_prev, W_x, W_h, b):
+    cell = nn.GRUCell(x.shape[1], h_prev.shape[1]).double()
+    arrays = {"weight_ih": W_x, "weight_hh": W_h, "bias_ih": b, "bias_hh": 0 * b}
+    cell.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()})
+    return cell(torch.tensor(x), torch.tensor(h_prev))
+
+
+def _cho_gru(x, h_prev, W_x, W_h, b):
+    W_r, W_z, W_n = np.split(np.hstack([W_x, W_h, b[:, None]]), 3)
+    ones = np.ones((len(x), 1))
+    r, z = (vector.sigmoid(np.hstack([x, h_prev, ones]) @ W.T) for W in (W_r, W_z))
+    return z * h_prev + (1 - z) * np.tanh(np.hstack([x, r * h_prev, ones]) @ W_n.T)
+
+
+def _reset_after(x, h_prev, W_x, W_h, b):
+    return vector.gru_reset_after_step(x, h_prev, W_x, W_h, b, np.zeros_like(b))
+
+
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        (_pytorchs_gru, "the cell is PyTorch's"),
+        (_cho_gru, "That is a right GRU in the convention of PyTorch, Keras and Cho et al."),
+        (_reset_after, "That is a right GRU of another kind, the one of PyTorch and cuDNN"),
+    ],
+)
+def test_a_right_gru_of_another_convention_is_told_which(step, says):
+    """Cells from PyTorch and from the papers' equations, not from the catalogue's edits."""
+    for seed in SEEDS:
+        message = judge("vector.gru_step", step, seed).message
+        assert says in message, message
+        assert len(message.splitlines()) < 10
 
 
 # --- correct variants, written as different people write -------------------------------------------------------------

@@ -5,40 +5,34 @@ import contextlib
 import dataclasses
 import importlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from classroom.course import ROOT
 from classroom.grader_report.mutants import Mutant, mutants
-from classroom.grader_report.notebooks import Notebook, TestCell
+from classroom.grader_report.notebooks import Notebook
+from refcells.autotest.compare import numbers
 from refcells.autotest.mistakes import Mistake
-from refcells.autotest.verdict import Question, judge, question
+from refcells.autotest.verdict import Question, judge, question, questions
 
 __all__ = [
     "Found",
     "Killed",
     "Variant",
+    "all_mutants",
     "applicable",
+    "equivalent",
     "find",
     "impatient",
     "kill",
+    "missed",
     "normalised",
-    "questions",
     "stable",
     "variants",
 ]
 
 VARIANTS = ROOT / "tests" / "autotest" / "variants"
-
-
-def questions() -> dict[str, Question]:
-    """All questions that the course can ask, with or without a notebook that asks them."""
-    found: dict[str, Question] = {}
-    folder = Path(importlib.import_module("refcells.autotest").__path__[0])
-    for path in sorted(folder.glob("*_questions.py")):
-        found |= importlib.import_module(f"refcells.autotest.{path.stem}").QUESTIONS
-    return found
 
 
 @contextlib.contextmanager
@@ -212,31 +206,92 @@ def all_mutants(notebook: Notebook) -> Iterator[Mutant]:
         yield from mutants(cell, notebook.code[cell])
 
 
+def equivalent(notebook: Notebook, mutant: Mutant, draws: int = 10_000, trainings: int = 10) -> str | None:
+    """Why a surviving mutant is no mistake; None if it is one.
+
+    Its results are compared with the model solution's on fresh random cases. Where a question asks for a property and
+    not for results, the mutant is a right answer if it has the property on fresh seeds.
+    """
+    model, changed = notebook.namespace(), notebook.namespace({mutant.cell: mutant.code})
+    nearest = _nearest(notebook, mutant.function)
+    if not nearest:
+        return None
+    reasons = []
+    for asked, work in nearest:
+        question_ = question(asked)
+        if question_.accept:
+            if not all(judge(asked, changed[work], 10**6 + k).passed for k in range(trainings)):
+                return None
+            reasons.append(f"has the property that is asked for, with {trainings} fresh seeds")
+            continue
+        compared, seed, worst = 0, 10**6, 0.0
+        while compared < draws:
+            for case in question_.cases(seed):
+                worst = max(
+                    worst, _distance(question_.run(model[work], case), question_.run(changed[work], case))
+                )
+                if not worst <= 1e-12:
+                    return None
+                compared += 1
+            seed += 1
+        reasons.append(
+            f"same results on {draws} draws, within {worst:.0e}" if worst else f"equal on {draws} draws"
+        )
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _nearest(notebook: Notebook, function: str) -> list[tuple[str, str]]:
+    """The questions about a function, or else about the functions that call it."""
+    pairs = sorted(set().union(*(test.judged for test in notebook.tests)))
+    own = [(asked, work) for asked, work in pairs if work == function]
+    return own or [(asked, work) for asked, work in pairs if function in notebook.calls.get(work, set())]
+
+
+def _distance(one: Any, other: Any) -> float:
+    """Largest difference between two results, relative to the largest number if that is above 1."""
+    several = isinstance(one, tuple | list)
+    if several and len(one) != len(other):
+        return float("inf")
+    pairs = zip(one, other, strict=True) if several else [(one, other)]
+    worst = 0.0
+    for left, right in pairs:
+        (shape, first), (other_shape, second) = numbers(left), numbers(right)
+        if shape != other_shape:
+            return float("inf")
+        flat, other_flat = list(_flat(first)), list(_flat(second))
+        scale = max([1.0, *map(abs, flat)])
+        worst = max([worst, *(abs(a - b) / scale for a, b in zip(flat, other_flat, strict=True))])
+    return worst
+
+
+def _flat(content: Any) -> Iterator[float]:
+    if isinstance(content, list):
+        for part in content:
+            yield from _flat(part)
+    else:
+        yield content
+
+
 # --- stability --------------------------------------------------------------------------------------------------------
 
 
-def stable(notebook: Notebook, seeds: Iterable[int]) -> dict[str, int]:
-    """On how many of the hidden seeds the model solution passes, by question."""
+def stable(notebook: Notebook, seeds: int, trainings: int) -> dict[str, tuple[int, int]]:
+    """On how many hidden seeds the model solution passes, and of how many, by question; a training takes fewer."""
     held = notebook.namespace()
-    drawn = list(seeds)
-    return {
-        asked: sum(judge(asked, held[work], seed).passed for seed in drawn)
-        for asked, work in sorted(set().union(*(test.judged for test in notebook.tests)))
-    }
-
-
-def missed(notebook: Notebook, seeds: Iterable[int]) -> dict[str, int]:
-    """For each question, how often a mistake passed, or was not recognised, over the seeds."""
-    drawn = list(seeds)
-    found: dict[str, int] = {}
-    for asked, _, mistake in applicable(notebook):
-        wrong: Any = mistake.make()
-        found[asked] = found.get(asked, 0) + sum(
-            judge(asked, wrong, seed).mistake != mistake.name for seed in drawn
-        )
+    found = {}
+    for asked, work in sorted(set().union(*(test.judged for test in notebook.tests))):
+        count = trainings if question(asked).accept else seeds
+        found[asked] = (sum(judge(asked, held[work], seed).passed for seed in range(1, count + 1)), count)
     return found
 
 
-def points(tests: Iterable[TestCell]) -> float:
-    """Points that test cells give together."""
-    return sum(test.points for test in tests)
+def missed(notebook: Notebook, seeds: int) -> tuple[int, list[str]]:
+    """How many verdicts on mistakes were taken over the seeds, and those that passed or did not name the mistake."""
+    count, wrong = 0, []
+    for asked, _, mistake in applicable(notebook):
+        made: Any = mistake.make()
+        for seed in range(1, (3 if question(asked).accept else seeds) + 1):
+            count += 1
+            if judge(asked, made, seed).mistake != mistake.name:
+                wrong.append(f"{asked}: {mistake.name}, seed {seed}")
+    return count, wrong

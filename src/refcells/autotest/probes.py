@@ -168,6 +168,22 @@ def trained(
     return np.array(losses), np.stack(weights)
 
 
+def trained_in_chunks(
+    function: Callable[..., Any], layer: State, linear: State, x: Array, y: Array, lr: float, chunk: int
+) -> tuple[Array, Array, Array]:
+    """Losses of a function that trains an LSTM chunk by chunk, and the weights that it leaves."""
+    hidden, features = layer["weight_hh_l0"].shape[1], x.shape[2]
+    lstm = _built(lambda d, h: nn.LSTM(d, h, batch_first=True), (features, hidden), layer)
+    readout = _built(nn.Linear, (hidden, y.shape[2]), linear)
+    optimizer = torch.optim.SGD([*lstm.parameters(), *readout.parameters()], lr=lr)
+    losses = function(lstm, readout, optimizer, _tensor(x), _tensor(y), chunk)
+    if not isinstance(losses, list | tuple):
+        raise Unfit(f"a {type(losses).__name__} came back; expected a list of losses, one a chunk")
+    numbers = np.array([loss.item() if isinstance(loss, torch.Tensor) else float(loss) for loss in losses])
+    weights = [_array(p, "weight") for p in (lstm.weight_ih_l0, lstm.weight_hh_l0)]
+    return numbers, weights[0], weights[1]
+
+
 def remembered(function: Callable[..., Any], steps: int, symbols: int, most: int, seed: int) -> float:
     """Held-out accuracy on remember-first of the model that a function builds and trains, with at most so many updates.
 
@@ -248,5 +264,6 @@ __all__ = [
     "parameter_shapes",
     "remembered",
     "trained",
+    "trained_in_chunks",
     "unrolled",
 ]

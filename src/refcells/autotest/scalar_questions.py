@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from refcells import scalar
@@ -359,6 +359,320 @@ FORWARD_MISTAKES = (
     ),
 )
 
+# --- the plain RNN and the GRU -------------------------------------------------------------------------------------
+
+
+def _numbers(rng: random.Random, count: int) -> list[float]:
+    return [rng.choice((-1, 1)) * rng.uniform(0.3, 1.2) for _ in range(count)]
+
+
+def _rnn_step_cases(seed: int) -> list[Case]:
+    w_x, w_h, b, x, h = _numbers(random.Random(seed), 5)
+    return [
+        Case("only the bias", (0.0, 0.0, w_x, w_h, b)),
+        Case("only the input x", (x, 0.0, w_x, w_h, 0.0)),
+        Case("only the hidden state h_prev", (0.0, h, w_x, w_h, 0.0)),
+        Case("everything at once", (x, h, w_x, w_h, b)),
+    ]
+
+
+def _rnn_forward_cases(seed: int) -> list[Case]:
+    rng = random.Random(seed)
+    w_x, w_h, b, h0 = _numbers(rng, 4)
+    xs = _numbers(rng, 5)
+    return [
+        Case("a single step", (xs[:1], w_x, w_h, b, h0)),
+        Case("an initial state of zero", (xs, w_x, w_h, b, 0.0)),
+        Case("an initial state that is not zero", (xs, w_x, w_h, b, h0)),
+    ]
+
+
+def _three(rng: random.Random) -> tuple[list[float], list[float], list[float]]:
+    return _numbers(rng, 3), _numbers(rng, 3), _numbers(rng, 3)
+
+
+def _gru_gates_cases(seed: int) -> list[Case]:
+    rng = random.Random(seed)
+    w_x, w_h, b = _three(rng)
+    x, h = _numbers(rng, 2)
+    return [
+        Case("only the biases", (0.0, 0.0, w_x, w_h, b)),
+        Case("only the input x", (x, 0.0, w_x, w_h, ZEROS[:3])),
+        Case("only the hidden state h_prev", (0.0, h, w_x, w_h, ZEROS[:3])),
+        Case("everything at once", (x, h, w_x, w_h, b)),
+    ]
+
+
+def _gru_candidate_cases(seed: int) -> list[Case]:
+    rng = random.Random(seed)
+    r = rng.uniform(0.3, 0.7)
+    cases = _gru_gates_cases(seed + 1)
+    drawn = [Case(c.label, (c.arguments[0], c.arguments[1], r, *c.arguments[2:])) for c in cases]
+    x, h, _, *weights = drawn[-1].arguments
+    return [
+        *drawn,
+        Case("r = 0, the past reset", (x, h, 0.0, *weights)),
+        Case("r = 1", (x, h, 1.0, *weights)),
+    ]
+
+
+def _gru_update_cases(seed: int) -> list[Case]:
+    rng = random.Random(seed)
+    z, n, h = rng.uniform(0.6, 0.9), -rng.uniform(0.3, 0.9), rng.uniform(0.3, 0.9)
+    return [
+        Case("z = 0, a pure copy", (0.0, n, h)),
+        Case("z = 1, everything written", (1.0, n, h)),
+        Case("everything at once", (z, n, h)),
+    ]
+
+
+def _gru_step_cases(seed: int) -> list[Case]:
+    rng = random.Random(seed)
+    w_x, w_h, b = _three(rng)
+    x, h = _numbers(rng, 2)
+    return [
+        Case("a state of zero", (x, 0.0, w_x, w_h, b)),
+        Case("a saturated copy (z = 0)", (x, h, w_x, w_h, [b[0], -30.0, b[2]])),
+        Case("everything written (z = 1)", (x, h, w_x, w_h, [b[0], 30.0, b[2]])),
+        Case("the past reset in the candidate (r = 0, z = 1)", (x, h, w_x, w_h, [-30.0, 30.0, b[2]])),
+        Case("everything at once", (x, h, w_x, w_h, b)),
+    ]
+
+
+def _gru_forward_cases(seed: int) -> list[Case]:
+    rng = random.Random(seed)
+    w_x, w_h, b = _three(rng)
+    xs, (h0,) = _numbers(rng, 5), _numbers(rng, 1)
+    return [
+        Case("a single step", (xs[:1], w_x, w_h, b, h0)),
+        Case("an initial state of zero", (xs, w_x, w_h, b, 0.0)),
+        Case("an initial state that is not zero", (xs, w_x, w_h, b, h0)),
+    ]
+
+
+def _edit(
+    name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]
+) -> Mistake:
+    return Mistake(name, hint, source, lambda: edited(function, *edits))
+
+
+def _walk_mistakes(
+    forward: Callable[..., Any], step: str, mistakes: Sequence[Mistake]
+) -> tuple[Mistake, ...]:
+    """Mistakes of a walk with one state, and those of its step."""
+    call = f"h = {step}(x, h, w_x, w_h, b)"
+    return (
+        _edit(
+            "state never updated",
+            "every step starts from the initial state again: the new h has to go into the next step.",
+            "makemore PR#3",
+            forward,
+            (call, call.replace("(x, h,", "(x, h0,")),
+        ),
+        _edit(
+            "initial state ignored",
+            "h0 is ignored: the walk starts from zero.",
+            "handson-mlp PR#4",
+            forward,
+            ("    for x in", "    h = 0.0\n    for x in"),
+        ),
+        _edit(
+            "state before the step",
+            "the states before each step are collected instead of those after it.",
+            "the exercise",
+            forward,
+            ("return hs", "return [h0, *hs[:-1]]"),
+        ),
+        *(
+            Mistake(m.name, m.hint, m.source, lambda m=m: edited(forward, **{step: m.make()}))  # type: ignore[misc]
+            for m in mistakes
+        ),
+    )
+
+
+_TANH = 'return math.tanh(_number("w_x", w_x) * x + _number("w_h", w_h) * h_prev + b)'
+
+RNN_STEP_MISTAKES = (
+    _edit(
+        "no tanh",
+        "the tanh is left out.",
+        "the exercise",
+        scalar.rnn_step,
+        (_TANH, "return w_x * x + w_h * h_prev + b"),
+    ),
+    _edit(
+        "sigmoid",
+        "the sigmoid stands in for tanh: a state is content, between -1 and 1.",
+        "the exercise",
+        scalar.rnn_step,
+        (_TANH, "return sigmoid(w_x * x + w_h * h_prev + b)"),
+    ),
+    _edit(
+        "no bias",
+        "the bias is left out.",
+        "variant of numpy-ml#42",
+        scalar.rnn_step,
+        (_TANH, "return math.tanh(w_x * x + w_h * h_prev)"),
+    ),
+    _edit(
+        "no recurrence",
+        "the previous hidden state is left out.",
+        "makemore PR#3",
+        scalar.rnn_step,
+        (_TANH, "return math.tanh(w_x * x + b)"),
+    ),
+    _edit(
+        "weights exchanged",
+        "w_x and w_h are exchanged.",
+        "the exercise",
+        scalar.rnn_step,
+        (_TANH, "return math.tanh(w_h * x + w_x * h_prev + b)"),
+    ),
+)
+
+_RZ = "a_r, a_z = (w_x[k] * x + w_h[k] * h_prev + b[k] for k in range(2))"
+_RZ_OUT = "return sigmoid(a_r), sigmoid(a_z)"
+_CANDIDATE = "return math.tanh(w_x[2] * x + w_h[2] * (r * h_prev) + b[2])"
+_BLEND = "return (1.0 - z) * h_prev + z * n"
+
+GRU_GATES_MISTAKES = (
+    _edit(
+        "r and z swapped",
+        "the reset gate and the update gate are swapped, or the weights are read in the order z, r, n of Keras and "
+        "ONNX; this course and PyTorch have r, z, n.",
+        "distillpub/post--memorization-in-rnns#24",
+        scalar.gru_gates,
+        (_RZ, _RZ.replace("a_r, a_z =", "a_z, a_r =")),
+    ),
+    _edit(
+        "one bias for all",
+        "one gate's bias is used for both.",
+        "numpy-ml#42",
+        scalar.gru_gates,
+        (_RZ, _RZ.replace("b[k]", "b[0]")),
+    ),
+    _edit(
+        "no bias",
+        "the biases are left out.",
+        "variant of numpy-ml#42",
+        scalar.gru_gates,
+        (_RZ, _RZ.replace(" + b[k]", "")),
+    ),
+    _edit(
+        "no recurrence",
+        "the previous hidden state does not reach the gates.",
+        "makemore PR#3",
+        scalar.gru_gates,
+        (_RZ, _RZ.replace(" + w_h[k] * h_prev", "")),
+    ),
+    _edit(
+        "gates by tanh",
+        "the gates go through tanh; a gate is a share between 0 and 1 and goes through the sigmoid.",
+        "the exercise",
+        scalar.gru_gates,
+        (_RZ_OUT, "return math.tanh(a_r), math.tanh(a_z)"),
+    ),
+)
+
+GRU_CANDIDATE_MISTAKES = (
+    _edit(
+        "reset ignored",
+        "the reset gate is not used: the candidate sees the whole previous state.",
+        "zhiyongc/GRU-D#2",
+        scalar.gru_candidate,
+        (_CANDIDATE, _CANDIDATE.replace("(r * h_prev)", "h_prev")),
+    ),
+    _edit(
+        "bias reset too",
+        "the reset gate multiplies the bias too, as in PyTorch's GRU; here it multiplies the previous state alone.",
+        "Dive-into-DL-PyTorch#88",
+        scalar.gru_candidate,
+        (_CANDIDATE, "return math.tanh(w_x[2] * x + r * (w_h[2] * h_prev + b[2]))"),
+    ),
+    _edit(
+        "everything reset",
+        "the reset gate multiplies the whole sum; it multiplies the previous state alone.",
+        "the exercise",
+        scalar.gru_candidate,
+        (_CANDIDATE, "return math.tanh(r * (w_x[2] * x + w_h[2] * h_prev + b[2]))"),
+    ),
+    _edit(
+        "candidate by sigmoid",
+        "the candidate goes through the sigmoid; it is content, between -1 and 1, and goes through tanh.",
+        "the exercise",
+        scalar.gru_candidate,
+        (_CANDIDATE, _CANDIDATE.replace("math.tanh", "sigmoid")),
+    ),
+    _edit(
+        "another block's weights",
+        "the candidate uses the update gate's weights; its own are the third.",
+        "distillpub/post--memorization-in-rnns#24",
+        scalar.gru_candidate,
+        (_CANDIDATE, _CANDIDATE.replace("[2]", "[1]")),
+    ),
+)
+
+GRU_UPDATE_MISTAKES = (
+    _edit(
+        "z reversed",
+        "the update gate is reversed, z * h_prev + (1 - z) * n. That is a right GRU in the convention of PyTorch, Keras "
+        "and Cho et al., where z is the share that is kept; in this course it is the share that is written.",
+        "ageron/handson-ml#563, keras#785",
+        scalar.gru_update,
+        (_BLEND, "return z * h_prev + (1.0 - z) * n"),
+    ),
+    _edit(
+        "candidate alone",
+        "the candidate is returned, without the blend.",
+        "the exercise",
+        scalar.gru_update,
+        (_BLEND, "return n"),
+    ),
+    _edit(
+        "old state left out",
+        "the old state is left out of the blend: the share 1 - z of it is kept.",
+        "mquad/hgru4rec#11",
+        scalar.gru_update,
+        (_BLEND, "return z * n"),
+    ),
+    _edit(
+        "old state kept whole",
+        "the old state is kept whole and z * n is added; the blend keeps the share 1 - z of it.",
+        "mquad/hgru4rec#11",
+        scalar.gru_update,
+        (_BLEND, "return h_prev + z * n"),
+    ),
+)
+
+
+def _in_gru_step(name: str, mistakes: Sequence[Mistake]) -> tuple[Mistake, ...]:
+    return tuple(
+        Mistake(m.name, m.hint, m.source, lambda m=m: edited(scalar.gru_step, **{name: m.make()}))  # type: ignore[misc]
+        for m in mistakes
+    )
+
+
+GRU_STEP_MISTAKES = (
+    _edit(
+        "reset state in the blend",
+        "the blend takes the reset state r * h_prev; the reset gate belongs to the candidate alone.",
+        "D-Nilsson/GRFP#6",
+        scalar.gru_step,
+        ("return gru_update(z, n, h_prev)", "return gru_update(z, n, r * h_prev)"),
+    ),
+    _edit(
+        "z as the reset gate",
+        "the candidate is reset by z instead of r.",
+        "distillpub/post--memorization-in-rnns#24",
+        scalar.gru_step,
+        ("gru_candidate(x, h_prev, r,", "gru_candidate(x, h_prev, z,"),
+    ),
+    *_in_gru_step("gru_gates", GRU_GATES_MISTAKES),
+    *_in_gru_step("gru_candidate", GRU_CANDIDATE_MISTAKES),
+    *_in_gru_step("gru_update", GRU_UPDATE_MISTAKES),
+)
+
+
 H, C = Output("hidden state h"), Output("cell state c")
 
 QUESTIONS = {
@@ -441,6 +755,37 @@ QUESTIONS = {
                     lambda: lambda a_f: steps_to_half(a_f) + 1,
                 ),
             ),
+        ),
+        Question("scalar.rnn_step", scalar.rnn_step, (H,), _rnn_step_cases, RNN_STEP_MISTAKES),
+        Question(
+            "scalar.rnn_forward",
+            scalar.rnn_forward,
+            (Output("hidden states", ("time",)),),
+            _rnn_forward_cases,
+            _walk_mistakes(scalar.rnn_forward, "rnn_step", RNN_STEP_MISTAKES),
+        ),
+        Question(
+            "scalar.gru_gates",
+            scalar.gru_gates,
+            (Output("reset gate r"), Output("update gate z")),
+            _gru_gates_cases,
+            GRU_GATES_MISTAKES,
+        ),
+        Question(
+            "scalar.gru_candidate",
+            scalar.gru_candidate,
+            (Output("candidate n"),),
+            _gru_candidate_cases,
+            GRU_CANDIDATE_MISTAKES,
+        ),
+        Question("scalar.gru_update", scalar.gru_update, (H,), _gru_update_cases, GRU_UPDATE_MISTAKES),
+        Question("scalar.gru_step", scalar.gru_step, (H,), _gru_step_cases, GRU_STEP_MISTAKES),
+        Question(
+            "scalar.gru_forward",
+            scalar.gru_forward,
+            (Output("hidden states", ("time",)),),
+            _gru_forward_cases,
+            _walk_mistakes(scalar.gru_forward, "gru_step", GRU_STEP_MISTAKES),
         ),
     )
 }

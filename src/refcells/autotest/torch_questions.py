@@ -77,6 +77,23 @@ def train_to_remember(steps: int, generator: torch.Generator) -> nn.Module:
     return model
 
 
+def train_in_chunks(
+    layer: nn.LSTM, linear: nn.Linear, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor, chunk: int
+) -> list[float]:
+    """Truncated backpropagation: an update a chunk of the sequence, the state carried on without its history."""
+    state = None
+    losses = []
+    for start in range(0, x.shape[1], chunk):
+        output, state = layer(x[:, start : start + chunk], state)
+        loss = nn.functional.mse_loss(linear(output), y[:, start : start + chunk])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        state = tuple(s.detach() for s in state)
+        losses.append(loss.item())
+    return losses
+
+
 # --- cases ----------------------------------------------------------------------------------------------------------
 
 
@@ -157,6 +174,19 @@ def _train_cases(seed: int) -> list[Case]:
 
 def _remember_cases(seed: int) -> list[Case]:
     return [Case("20 time steps", (20, K, UPDATES, 1000 + seed))]
+
+
+def _chunk_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    layer = {f"{name}_l0": array for name, array in _state(rng).items()}
+    linear = {"weight": _away(rng, 2, H), "bias": _away(rng, 2)}
+    x, y = rng.normal(size=(B, 6, D)), rng.normal(size=(B, 6, 2))
+    return [
+        Case("a single chunk", (layer, linear, x, y, 0.1, 6)),
+        Case("two chunks", (layer, linear, x, y, 0.1, 3)),
+        Case("three chunks", (layer, linear, x, y, 0.1, 2)),
+        Case("a last chunk that is shorter", (layer, linear, x, y, 0.1, 4)),
+    ]
 
 
 def _learned(score: Any) -> str | None:
@@ -406,6 +436,15 @@ UNROLL_MISTAKES = (
         ("torch.stack(outputs, dim=1)", "torch.stack(outputs).reshape(len(x), -1, h.shape[1])"),
     ),
     _mistake(
+        "states written in place",
+        "the new states are written into the old ones in place; backward() still needs the old ones.",
+        "pytorch/rl#1742, pytorch#165621",
+        unroll,
+        ("h, c = state", "h, c = (s.clone() for s in state)"),
+        (_WALK, "h_new, c_new = cell(x[:, t], (h, c)); h[:] = h_new; c[:] = c_new"),
+        ("outputs.append(h)", "outputs.append(h.clone())"),
+    ),
+    _mistake(
         "detached at every step",
         "the states are detached at every step: no gradient goes back in time.",
         "pyGRU4REC#8",
@@ -542,6 +581,57 @@ REMEMBER_MISTAKES = (
     ),
 )
 
+_DETACH = "state = tuple(s.detach() for s in state)"
+_SECOND = (
+    "the state keeps its history: the second backward() goes back into the first chunk. Detach both states after each "
+    "chunk, and keep the result; h.detach() alone changes nothing."
+)
+
+CHUNK_MISTAKES = (
+    _mistake(
+        "no detach", _SECOND, "MorvanZhou tutorials #57, OpenNMT-py#403", train_in_chunks, (_DETACH, "pass")
+    ),
+    _mistake(
+        "state reset in every chunk",
+        "every chunk starts from a state of zero: the state has to be carried on, without its history.",
+        "handson-mlp PR#4, fastbook PR#469",
+        train_in_chunks,
+        (_DETACH, "state = None"),
+    ),
+    _mistake(
+        "history kept by retain_graph",
+        "the state keeps its history and backward(retain_graph=True) goes back through all chunks, which in-place "
+        "updates of the weights do not allow; detach the states instead.",
+        "MorvanZhou tutorials #57",
+        train_in_chunks,
+        (_DETACH, "pass"),
+        ("loss.backward()", "loss.backward(retain_graph=True)"),
+    ),
+    _mistake(
+        "no update in the chunks",
+        "the gradients are cleared in each chunk and an update is made after the last alone, or none at all: the "
+        "weights have to change after every chunk.",
+        "OpenNMT-py#891",
+        train_in_chunks,
+        ("        optimizer.step()\n", ""),
+        ("    return losses", "    optimizer.step()\n    return losses"),
+    ),
+    _mistake(
+        "gradients not cleared",
+        "the gradients are not set to zero first: each update also repeats the ones before it.",
+        "OpenNMT-py#891",
+        train_in_chunks,
+        ("optimizer.zero_grad()", "pass"),
+    ),
+    _mistake(
+        "last chunk left out",
+        "the last, shorter chunk is left out.",
+        "the exercise",
+        train_in_chunks,
+        ("range(0, x.shape[1], chunk)", "range(0, x.shape[1] - chunk + 1, chunk)"),
+    ),
+)
+
 # --- questions ------------------------------------------------------------------------------------------------------
 
 STATES = (Output("hidden state h", ("batch", "hidden")), Output("cell state c", ("batch", "hidden")))
@@ -609,6 +699,18 @@ QUESTIONS = {
             _train_cases,
             TRAIN_MISTAKES,
             probe=probes.trained,
+        ),
+        Question(
+            "torch.train_in_chunks",
+            train_in_chunks,
+            (
+                Output("losses", ("chunk",)),
+                Output("weight_ih after training", ("4 hidden", "input")),
+                Output("weight_hh after training", ("4 hidden", "hidden")),
+            ),
+            _chunk_cases,
+            CHUNK_MISTAKES,
+            probe=probes.trained_in_chunks,
         ),
         Question(
             "torch.train_to_remember",

@@ -5,20 +5,14 @@ ask for and that mistakes are made in. Tests hold them equal to the fast forms i
 `refcells.backward`.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import numpy as np
 
+from refcells.autotest import vector_gru, vector_rnn
+from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, biased, mistake, through, weights
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited
 from refcells.autotest.verdict import Case, Question
 from refcells.vector import lstm_step, sigmoid
-
-Array = np.ndarray
-
-# All different, so that no wrong axis goes unseen.
-B, T, D, H = 2, 5, 3, 4
 
 
 def stack_gates(i: Array, f: Array, g: Array, o: Array) -> Array:
@@ -83,29 +77,8 @@ def lstm_backward(
 # --- cases ----------------------------------------------------------------------------------------------------------
 
 
-def _away_from_zero(rng: np.random.Generator, *shape: int, low: float = 0.3, high: float = 1.2) -> Array:
-    return rng.uniform(low, high, shape) * rng.choice((-1.0, 1.0), shape)
-
-
-def _weights(rng: np.random.Generator, gates: int = 4) -> tuple[Array, Array, Array]:
-    return (
-        _away_from_zero(rng, gates * H, D, high=0.9),
-        _away_from_zero(rng, gates * H, H, high=0.9),
-        _away_from_zero(rng, gates * H),
-    )
-
-
 def _states(rng: np.random.Generator) -> tuple[Array, Array]:
-    return _away_from_zero(rng, B, H, high=0.9), _away_from_zero(rng, B, H, low=1.5, high=2.5)
-
-
-def _biased(b: Array, value: dict[str, float]) -> Array:
-    """`b` with whole gates' blocks replaced."""
-    changed = b.copy()
-    for gate, number in value.items():
-        k = "ifgo".index(gate)
-        changed[k * H : (k + 1) * H] = number
-    return changed
+    return away_from_zero(rng, B, H, high=0.9), away_from_zero(rng, B, H, low=1.5, high=2.5)
 
 
 def _stack_cases(seed: int) -> list[Case]:
@@ -118,15 +91,17 @@ def _stack_cases(seed: int) -> list[Case]:
 
 def _step_cases(seed: int) -> list[Case]:
     rng = np.random.default_rng(seed)
-    W_x, W_h, b = _weights(rng)
+    W_x, W_h, b = weights(rng, 4)
     x, (h, c) = rng.normal(size=(B, D)), _states(rng)
     zeros = np.zeros((B, H))
     return [
         Case("only the biases", (np.zeros((B, D)), zeros, zeros, W_x, W_h, b)),
         Case("only the input x", (x, zeros, zeros, W_x, W_h, np.zeros_like(b))),
         Case("only the hidden state h_prev", (np.zeros((B, D)), h, zeros, W_x, W_h, np.zeros_like(b))),
-        Case("a saturated copy (f open, i closed)", (x, h, c, W_x, W_h, _biased(b, {"f": 30, "i": -30}))),
-        Case("f and i both open", (x, h, c, W_x, W_h, _biased(b, {"f": 30, "i": 30}))),
+        Case(
+            "a saturated copy (f open, i closed)", (x, h, c, W_x, W_h, biased(b, "ifgo", {"f": 30, "i": -30}))
+        ),
+        Case("f and i both open", (x, h, c, W_x, W_h, biased(b, "ifgo", {"f": 30, "i": 30}))),
         Case("everything at once", (x, h, c, W_x, W_h, b)),
         Case("a batch of one", (x[:1], h[:1], c[:1], W_x, W_h, b)),
     ]
@@ -134,7 +109,7 @@ def _step_cases(seed: int) -> list[Case]:
 
 def _extreme_cases(seed: int) -> list[Case]:
     rng = np.random.default_rng(seed)
-    W_x, W_h, b = _weights(rng)
+    W_x, W_h, b = weights(rng, 4)
     x, (h, c) = rng.normal(size=(B, D)), _states(rng)
     return [
         Case("pre-activations around 1000", (x, h, c, W_x, W_h, b + 1000)),
@@ -145,22 +120,25 @@ def _extreme_cases(seed: int) -> list[Case]:
 
 def _forward_cases(seed: int) -> list[Case]:
     rng = np.random.default_rng(seed)
-    W_x, W_h, b = _weights(rng)
+    W_x, W_h, b = weights(rng, 4)
     x, (h0, c0) = rng.normal(size=(B, T, D)), _states(rng)
     zeros = np.zeros((B, H))
     return [
         Case("a single step", (x[:, :1], W_x, W_h, b, h0, c0)),
         Case("initial states of zero", (x, W_x, W_h, b, zeros, zeros)),
         Case("initial states that are not zero", (x, W_x, W_h, b, h0, c0)),
-        Case("a saturated copy (f open, i closed)", (x, W_x, W_h, _biased(b, {"f": 30, "i": -30}), h0, c0)),
+        Case(
+            "a saturated copy (f open, i closed)",
+            (x, W_x, W_h, biased(b, "ifgo", {"f": 30, "i": -30}), h0, c0),
+        ),
     ]
 
 
 def _step_backward_cases(seed: int) -> list[Case]:
     rng = np.random.default_rng(seed)
-    W_x, W_h, b = _weights(rng)
+    W_x, W_h, b = weights(rng, 4)
     x, (h, c) = rng.normal(size=(B, D)), _states(rng)
-    d_h, d_c = _away_from_zero(rng, B, H), _away_from_zero(rng, B, H)
+    d_h, d_c = away_from_zero(rng, B, H), away_from_zero(rng, B, H)
     zeros = np.zeros((B, H))
     return [
         Case("a gradient of c alone (d_h = 0)", (zeros, d_c, x, h, c, W_x, W_h, b)),
@@ -172,9 +150,9 @@ def _step_backward_cases(seed: int) -> list[Case]:
 
 def _backward_cases(seed: int) -> list[Case]:
     rng = np.random.default_rng(seed)
-    W_x, W_h, b = _weights(rng)
+    W_x, W_h, b = weights(rng, 4)
     x, (h0, c0) = rng.normal(size=(B, T, D)), _states(rng)
-    d_output, d_c = _away_from_zero(rng, B, T, H), _away_from_zero(rng, B, H)
+    d_output, d_c = away_from_zero(rng, B, T, H), away_from_zero(rng, B, H)
     last = np.zeros_like(d_output)
     last[:, -1] = d_output[:, -1]
     none = np.zeros((B, H))
@@ -188,12 +166,6 @@ def _backward_cases(seed: int) -> list[Case]:
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
-
-
-def _mistake(
-    name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]
-) -> Mistake:
-    return Mistake(name, hint, source, lambda: edited(function, *edits))
 
 
 _SUM = "a = x @ W_x.T + h_prev @ W_h.T + b"
@@ -301,7 +273,7 @@ _STEP = (
     ),
 )
 
-STEP_MISTAKES = tuple(_mistake(name, hint, source, lstm_step, edit) for name, hint, source, edit in _STEP)
+STEP_MISTAKES = tuple(mistake(name, hint, source, lstm_step, edit) for name, hint, source, edit in _STEP)
 
 EXTREME_MISTAKES = (
     Mistake(
@@ -320,49 +292,38 @@ EXTREME_MISTAKES = (
 )
 
 
-def _through(
-    function: Callable[..., Any], calls: str, mistakes: Sequence[Mistake], skip: Sequence[str] = ()
-) -> tuple[Mistake, ...]:
-    """Mistakes of a step, as they show in a sequence that `calls` it."""
-    return tuple(
-        Mistake(m.name, m.hint, m.source, lambda m=m: edited(function, **{calls: m.make()}))  # type: ignore[misc]
-        for m in mistakes
-        if m.name not in skip
-    )
-
-
 _CALL = "h, c = lstm_step(x[:, t], h, c, W_x, W_h, b)"
 
 FORWARD_MISTAKES = (
-    _mistake(
+    mistake(
         "state never updated",
         "every step starts from the initial states again: the new h and c have to go into the next step.",
         "makemore PR#3",
         lstm_forward,
         (_CALL, _CALL.replace("h, c = lstm_step(x[:, t], h, c", "h, c = lstm_step(x[:, t], h0, c0")),
     ),
-    _mistake(
+    mistake(
         "cell state never updated",
         "the hidden state is carried on, but every step starts from the initial cell state again.",
         "variant of makemore PR#3",
         lstm_forward,
         (_CALL, _CALL.replace("h, c, W_x", "h, c0, W_x")),
     ),
-    _mistake(
+    mistake(
         "hidden state never updated",
         "the cell state is carried on, but every step starts from the initial hidden state again.",
         "variant of makemore PR#3",
         lstm_forward,
         (_CALL, _CALL.replace("h, c, W_x", "h0, c, W_x")),
     ),
-    _mistake(
+    mistake(
         "initial state ignored",
         "h0 and c0 are ignored: the walk starts from zeros.",
         "handson-mlp PR#4",
         lstm_forward,
         ("h, c = h0, c0", "h, c = 0 * h0, 0 * c0"),
     ),
-    _mistake(
+    mistake(
         "walked backwards",
         "the sequence is walked from its last step to its first.",
         "stanfordmlgroup/nlc#8",
@@ -370,21 +331,21 @@ FORWARD_MISTAKES = (
         ("range(x.shape[1])", "reversed(range(x.shape[1]))"),
         ("np.stack(outputs, axis=1)", "np.stack(outputs[::-1], axis=1)"),
     ),
-    _mistake(
+    mistake(
         "reshape for a transpose",
         "the collected outputs are brought to (batch, time, hidden) by reshape; that mixes sequences, transpose them.",
         "neon#311",
         lstm_forward,
         ("np.stack(outputs, axis=1)", "np.stack(outputs).reshape(len(x), -1, h.shape[1])"),
     ),
-    _mistake(
+    mistake(
         "time first",
         "the outputs come as (time, batch, hidden); asked is (batch, time, hidden).",
         "pytorch#4145",
         lstm_forward,
         ("np.stack(outputs, axis=1)", "np.stack(outputs)"),
     ),
-    *_through(lstm_forward, "lstm_step", STEP_MISTAKES),
+    *through(lstm_forward, "lstm_step", STEP_MISTAKES),
 )
 
 _TOTAL = "d_c = d_c + d_h * o * (1 - tanh_c**2)"
@@ -395,21 +356,21 @@ _D_O = "d_a_o = d_h * tanh_c * o * (1 - o)"
 _RETURN = "return d_a @ W_x, d_a @ W_h, d_c * f, d_a.T @ x, d_a.T @ h_prev, d_a.sum(axis=0)"
 
 STEP_BACKWARD_MISTAKES = (
-    _mistake(
+    mistake(
         "dc assigned",
         "the gradient of c takes the path through h alone: d_c, which comes from the next step, has to be added.",
         "mxnet#4057",
         lstm_step_backward,
         (_TOTAL, _TOTAL.replace("d_c + ", "")),
     ),
-    _mistake(
+    mistake(
         "path through h missing",
         "the gradient of c does not take the path through h = o * tanh(c).",
         "Halfish/cs231n#4",
         lstm_step_backward,
         (_TOTAL, "d_c = d_c.copy()"),
     ),
-    _mistake(
+    mistake(
         "sigma for its derivative",
         "sigma stands where its derivative belongs: s * (1 - s), with s the gate's value.",
         "CaptainE/RNN-LSTM-in-numpy#1",
@@ -418,7 +379,7 @@ STEP_BACKWARD_MISTAKES = (
         (_D_F, _D_F.replace(" * (1 - f)", "")),
         (_D_O, _D_O.replace(" * (1 - o)", "")),
     ),
-    _mistake(
+    mistake(
         "gate derivatives missing",
         "the derivatives of the gates' own sigmoid and tanh are missing: the gradient stops at the gates' values.",
         "the exercise",
@@ -428,56 +389,56 @@ STEP_BACKWARD_MISTAKES = (
         (_D_G, "d_a_g = d_c * i"),
         (_D_O, "d_a_o = d_h * tanh_c"),
     ),
-    _mistake(
+    mistake(
         "one gate's gradient for all",
         "one gate's gradient is copied to the others.",
         "hanbt/learn_dl#53",
         lstm_step_backward,
         ("[d_a_i, d_a_f, d_a_g, d_a_o]", "[d_a_i, d_a_i, d_a_i, d_a_i]"),
     ),
-    _mistake(
+    mistake(
         "blocks of d_a in another order",
         "the blocks of the gates' gradients are stacked f, i, g, o; they have to be i, f, g, o.",
         "coremltools PR#93",
         lstm_step_backward,
         ("[d_a_i, d_a_f, d_a_g, d_a_o]", "[d_a_f, d_a_i, d_a_g, d_a_o]"),
     ),
-    _mistake(
+    mistake(
         "tanh' of c without its square",
         "the derivative of tanh is written 1 - tanh(c); it is 1 - tanh(c)**2.",
         "the exercise",
         lstm_step_backward,
         (_TOTAL, _TOTAL.replace("tanh_c**2", "tanh_c")),
     ),
-    _mistake(
+    mistake(
         "tanh' with the pre-activation",
         "tanh' of the candidate is computed as 1 - a**2 from the pre-activation; from the value it is 1 - g**2.",
         "deep-learning-from-scratch-2#26",
         lstm_step_backward,
         (_D_G, _D_G.replace("g**2", "a_g**2")),
     ),
-    _mistake(
+    mistake(
         "new c in the forget gate's gradient",
         "the forget gate's gradient uses the new cell state; f multiplied the old one.",
         "the exercise",
         lstm_step_backward,
         (_D_F, _D_F.replace("c_prev", "(f * c_prev + i * g)")),
     ),
-    _mistake(
+    mistake(
         "forget gate left out of d_c_prev",
         "the gradient of c_prev lacks the forget gate: c = f * c_prev + ..., so it is d_c * f.",
         "the exercise",
         lstm_step_backward,
         (_RETURN, _RETURN.replace("d_c * f", "d_c")),
     ),
-    _mistake(
+    mistake(
         "recurrent weights transposed",
         "d_h_prev uses each gate's recurrent weights transposed: it is d_a @ W_h.",
         "fixture table, BPTT",
         lstm_step_backward,
         (_RETURN, _RETURN.replace("d_a @ W_h", "d_a @ np.concatenate([w.T for w in np.split(W_h, 4)])")),
     ),
-    _mistake(
+    mistake(
         "mean over the batch",
         "the weights' gradients are means over the batch; the loss's gradient is the sum.",
         "the exercise",
@@ -495,14 +456,14 @@ STEP_BACKWARD_MISTAKES = (
 _BACK = "d_x[:, t], d_h, d_c, step_W_x, step_W_h, step_b = step"
 
 BACKWARD_MISTAKES = (
-    _mistake(
+    mistake(
         "dh_next not carried",
         "the gradient of h_prev is not carried to the step before: add it to that step's d_output.",
         "CaptainE/RNN-LSTM-in-numpy#1",
         lstm_backward,
         ("d_h = d_h + d_output[:, t]", "d_h = d_output[:, t]"),
     ),
-    _mistake(
+    mistake(
         "dc_next not carried",
         "the gradient of c_prev is not carried to the step before.",
         "CaptainE/RNN-LSTM-in-numpy#1",
@@ -510,21 +471,21 @@ BACKWARD_MISTAKES = (
         (_BACK, _BACK + "\n        last, d_c = d_c, np.zeros_like(c0)"),
         ("return d_x, d_W_x, d_W_h, d_b, d_h, d_c", "return d_x, d_W_x, d_W_h, d_b, d_h, last"),
     ),
-    _mistake(
+    mistake(
         "d_output only at the last step",
         "only the last step's d_output is used; a loss may look at every output.",
         "Halfish/cs231n#4",
         lstm_backward,
         ("d_h = d_h + d_output[:, t]", "d_h = d_h + (d_output[:, t] if t == x.shape[1] - 1 else 0)"),
     ),
-    _mistake(
+    mistake(
         "d_c_n ignored",
         "the gradient of the last cell state, d_c_n, is ignored.",
         "mxnet#4057",
         lstm_backward,
         ("np.zeros_like(h0), d_c_n", "np.zeros_like(h0), np.zeros_like(d_c_n)"),
     ),
-    _mistake(
+    mistake(
         "weight gradients overwritten",
         "the weights' gradients are those of one step alone: a weight is used at every step, so they add up.",
         "karpathy/micrograd#2",
@@ -533,28 +494,28 @@ BACKWARD_MISTAKES = (
         ("d_W_h += step_W_h", "d_W_h = step_W_h"),
         ("d_b += step_b", "d_b = step_b"),
     ),
-    _mistake(
+    mistake(
         "initial state's gradient missing",
         "the gradients of h0 and c0 are zeros: what is left after the first step is theirs.",
         "sagarnildass/andrew_ng_deep_learning_specialization#1",
         lstm_backward,
         ("return d_x, d_W_x, d_W_h, d_b, d_h, d_c", "return d_x, d_W_x, d_W_h, d_b, 0 * d_h, 0 * d_c"),
     ),
-    _mistake(
+    mistake(
         "state after the step",
         "each step's backward pass is given the states after that step; it needs those before it.",
         "the exercise",
         lstm_backward,
         ("h_prev, c_prev = states[t]", "h_prev, c_prev = states[t + 1]"),
     ),
-    _mistake(
+    mistake(
         "walked forwards",
         "the backward pass walks from the first step to the last.",
         "the exercise",
         lstm_backward,
         ("in reversed(range(x.shape[1]))", "in list(range(x.shape[1]))"),
     ),
-    *_through(lstm_backward, "lstm_step_backward", STEP_BACKWARD_MISTAKES),
+    *through(lstm_backward, "lstm_step_backward", STEP_BACKWARD_MISTAKES),
 )
 
 # --- questions ------------------------------------------------------------------------------------------------------
@@ -566,89 +527,93 @@ WEIGHT_GRADIENTS = (
     Output("gradient of b", ("4 hidden",)),
 )
 
-QUESTIONS = {
-    question.name: question
-    for question in (
-        Question(
-            "vector.stack_gates",
-            stack_gates,
-            (Output("stack of blocks"),),
-            _stack_cases,
-            (
-                _mistake(
-                    "order f i g o",
-                    "the blocks are stacked f, i, g, o; this course and PyTorch have i, f, g, o.",
-                    "coremltools PR#93",
-                    stack_gates,
-                    ("[i, f, g, o]", "[f, i, g, o]"),
-                ),
-                _mistake(
-                    "order i f o g",
-                    "the blocks are stacked i, f, o, g (CS231n's order); this course and PyTorch have i, f, g, o.",
-                    "coremltools PR#93",
-                    stack_gates,
-                    ("[i, f, g, o]", "[i, f, o, g]"),
-                ),
-                _mistake(
-                    "order i o f g",
-                    "the blocks are stacked in ONNX's order i, o, f, g; this course and PyTorch have i, f, g, o.",
-                    "ngraph PR#2080",
-                    stack_gates,
-                    ("[i, f, g, o]", "[i, o, f, g]"),
-                ),
-                _mistake(
-                    "last axis",
-                    "the blocks are joined along the last axis; each gate's rows go below the last gate's.",
-                    "the exercise",
-                    stack_gates,
-                    ("axis=0", "axis=-1"),
+QUESTIONS = (
+    {
+        question.name: question
+        for question in (
+            Question(
+                "vector.stack_gates",
+                stack_gates,
+                (Output("stack of blocks"),),
+                _stack_cases,
+                (
+                    mistake(
+                        "order f i g o",
+                        "the blocks are stacked f, i, g, o; this course and PyTorch have i, f, g, o.",
+                        "coremltools PR#93",
+                        stack_gates,
+                        ("[i, f, g, o]", "[f, i, g, o]"),
+                    ),
+                    mistake(
+                        "order i f o g",
+                        "the blocks are stacked i, f, o, g (CS231n's order); this course and PyTorch have i, f, g, o.",
+                        "coremltools PR#93",
+                        stack_gates,
+                        ("[i, f, g, o]", "[i, f, o, g]"),
+                    ),
+                    mistake(
+                        "order i o f g",
+                        "the blocks are stacked in ONNX's order i, o, f, g; this course and PyTorch have i, f, g, o.",
+                        "ngraph PR#2080",
+                        stack_gates,
+                        ("[i, f, g, o]", "[i, o, f, g]"),
+                    ),
+                    mistake(
+                        "last axis",
+                        "the blocks are joined along the last axis; each gate's rows go below the last gate's.",
+                        "the exercise",
+                        stack_gates,
+                        ("axis=0", "axis=-1"),
+                    ),
                 ),
             ),
-        ),
-        Question("vector.lstm_step", lstm_step, STATES, _step_cases, STEP_MISTAKES),
-        Question(
-            "vector.lstm_step_extremes",
-            lstm_step,
-            STATES,
-            _extreme_cases,
-            EXTREME_MISTAKES,
-            quiet=True,
-            title="lstm_step",
-        ),
-        Question(
-            "vector.lstm_forward",
-            lstm_forward,
-            (
-                Output("output", ("batch", "time", "hidden")),
-                Output("last hidden state h_n", ("batch", "hidden")),
-                Output("last cell state c_n", ("batch", "hidden")),
+            Question("vector.lstm_step", lstm_step, STATES, _step_cases, STEP_MISTAKES),
+            Question(
+                "vector.lstm_step_extremes",
+                lstm_step,
+                STATES,
+                _extreme_cases,
+                EXTREME_MISTAKES,
+                quiet=True,
+                title="lstm_step",
             ),
-            _forward_cases,
-            FORWARD_MISTAKES,
-        ),
-        Question(
-            "vector.lstm_step_backward",
-            lstm_step_backward,
-            (
-                Output("gradient of x", ("batch", "input")),
-                Output("gradient of h_prev", ("batch", "hidden")),
-                Output("gradient of c_prev", ("batch", "hidden")),
-                *WEIGHT_GRADIENTS,
+            Question(
+                "vector.lstm_forward",
+                lstm_forward,
+                (
+                    Output("output", ("batch", "time", "hidden")),
+                    Output("last hidden state h_n", ("batch", "hidden")),
+                    Output("last cell state c_n", ("batch", "hidden")),
+                ),
+                _forward_cases,
+                FORWARD_MISTAKES,
             ),
-            _step_backward_cases,
-            STEP_BACKWARD_MISTAKES,
-        ),
-        Question(
-            "vector.lstm_backward",
-            lstm_backward,
-            (
-                Output("gradient of x", ("batch", "time", "input")),
-                *WEIGHT_GRADIENTS,
-                Output("gradient of h0", ("batch", "hidden")),
-                Output("gradient of c0", ("batch", "hidden")),
+            Question(
+                "vector.lstm_step_backward",
+                lstm_step_backward,
+                (
+                    Output("gradient of x", ("batch", "input")),
+                    Output("gradient of h_prev", ("batch", "hidden")),
+                    Output("gradient of c_prev", ("batch", "hidden")),
+                    *WEIGHT_GRADIENTS,
+                ),
+                _step_backward_cases,
+                STEP_BACKWARD_MISTAKES,
             ),
-            _backward_cases,
-            BACKWARD_MISTAKES,
-        ),
-    )
-}
+            Question(
+                "vector.lstm_backward",
+                lstm_backward,
+                (
+                    Output("gradient of x", ("batch", "time", "input")),
+                    *WEIGHT_GRADIENTS,
+                    Output("gradient of h0", ("batch", "hidden")),
+                    Output("gradient of c0", ("batch", "hidden")),
+                ),
+                _backward_cases,
+                BACKWARD_MISTAKES,
+            ),
+        )
+    }
+    | vector_rnn.QUESTIONS
+    | vector_gru.QUESTIONS
+)

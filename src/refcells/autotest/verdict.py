@@ -12,13 +12,14 @@ import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from refcells.autotest.compare import TOLERANCE, Output, Unreadable, a_or_an, difference, numbers
 from refcells.autotest.limits import SECONDS, OutOfBounds, TimeUp, limited, quiet_streams
 from refcells.autotest.mistakes import Mistake
 
-__all__ = ["Case", "Question", "Verdict", "WrongAnswer", "called", "judge", "question"]
+__all__ = ["Case", "Question", "Verdict", "WrongAnswer", "called", "judge", "question", "questions"]
 
 
 class WrongAnswer(AssertionError):
@@ -139,6 +140,14 @@ def question(name: str) -> Question:
     if name not in questions:
         raise LookupError(f"no question {name!r}; there are {', '.join(questions)}")
     return questions[name]
+
+
+def questions() -> dict[str, Question]:
+    """All questions that the course can ask, whether or not a notebook asks them."""
+    found: dict[str, Question] = {}
+    for path in sorted(Path(__file__).parent.glob("*_questions.py")):
+        found |= importlib.import_module(f"refcells.autotest.{path.stem}").QUESTIONS
+    return found
 
 
 def judge(name: str, work: Callable[..., Any], seed: int = 0) -> Verdict:
@@ -305,11 +314,20 @@ def _changed(asked: Question, before: tuple[Any, ...], after: tuple[Any, ...]) -
     """Which argument the function wrote into, None if it left all as they were."""
     names = list(inspect.signature(asked.reference).parameters)
     for name, old, new in zip(names, before, after, strict=False):
-        if isinstance(old, int | float | str) or old is None:
-            continue
-        if numbers(old) != numbers(new):
+        if not _same(old, new):
             return f"the argument {name} was changed; work on a copy, the caller still needs it"
     return None
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether an argument holds what it held."""
+    if isinstance(old, int | float | str) or old is None:
+        return True
+    try:
+        return numbers(old) == numbers(new)
+    except Unreadable:
+        # Several arrays of different shapes, such as a cell's weights.
+        return len(old) == len(new) and all(map(_same, old, new))
 
 
 def _brief(value: Any) -> str:
