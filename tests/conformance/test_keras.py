@@ -23,6 +23,9 @@ if importlib.util.find_spec("keras") is None:
         "keras is not installed (pip install learning-to-remember[conformance])", allow_module_level=True
     )
 
+if importlib.util.find_spec("torch") is None:
+    pytest.skip("torch, which Keras runs on here, is not installed", allow_module_level=True)
+
 B, T, D, H = 3, 6, 5, 4
 LENGTHS = np.array([6, 1, 4])
 VARIANTS = {"rnn": ["plain"], "lstm": ["plain"], "gru": ["before", "after"]}
