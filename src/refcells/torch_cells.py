@@ -5,8 +5,9 @@ module of the same name here, and the other way round. All blocks of a cell's ga
 product and are split afterwards; a layer takes the input's share of that product for all time steps at once.
 
 The equations stand in three functions, `_rnn_update`, `_lstm_update` and `_gru_update`. A cell calls its
-function once, a layer once a time step. The GRU is PyTorch's: its z is the share of the old state that is
-kept.
+function once, a layer once a time step; only the LSTM layer's walk over full sequences is arranged for speed
+(`_LSTMWalk`), and the tests hold it equal to the plain one. The GRU is PyTorch's: its z is the share of the
+old state that is kept.
 """
 
 import math

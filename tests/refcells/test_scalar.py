@@ -1,6 +1,7 @@
 """One unit on floats: values, agreement with the vector cells, and bad input."""
 
 import ast
+import doctest
 import math
 import pathlib
 
@@ -134,3 +135,9 @@ def test_forward_leaves_its_arguments_alone_and_chains():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_examples_in_the_docstrings():
+    done = doctest.testmod(scalar)
+    assert done.attempted >= 2
+    assert done.failed == 0
