@@ -2,8 +2,8 @@
 
 Three things, each small:
 
-- The execution cache is keyed by a hash of `src/refcells` and of the exercises, so a page is run again when
-  what it shows has changed.
+- The execution cache is keyed by a hash of the package, the exercises and the book's data, so a page is run
+  again when what it shows has changed.
 - The scripts of the theme's live-code button, which would fetch a library from another site, are left out.
 - Of the MathJax package only what the pages use is kept: 31 MB become 2.
 """
@@ -31,7 +31,11 @@ LIVE_CODE = re.compile(
 def code_hash(root: Path = ROOT) -> str:
     """A short hash of everything that a page's output depends on beyond its own text."""
     digest = hashlib.sha256()
-    read = [*(root / "src" / "refcells").rglob("*.py"), *(root / "exercises").rglob("*.ipynb")]
+    read = [
+        *(root / "src" / "refcells").rglob("*.py"),
+        *(root / "exercises").rglob("*.ipynb"),
+        *(root / "book").glob("*.json"),
+    ]
     for path in sorted(read):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
