@@ -100,19 +100,22 @@ def mutation(found: Sequence[Notebook], quiet: bool = False) -> Data:
                 kill(notebook, mutant)
                 for mutant in tqdm(every, desc=f"mutants {notebook.path}", disable=quiet)
             ]
-        survivors = [
-            {
-                "function": outcome.mutant.function,
-                "change": outcome.mutant.label,
-                "equivalent": equivalent(notebook, outcome.mutant),
-            }
-            for outcome in outcomes
-            if outcome.by is None
-        ]
+        survivors = []
+        for outcome in outcomes:
+            if outcome.by is None:
+                right, why = equivalent(notebook, outcome.mutant)
+                survivors.append(
+                    {
+                        "function": outcome.mutant.function,
+                        "change": outcome.mutant.label,
+                        "equivalent": right,
+                        "why": why,
+                    }
+                )
         table[notebook.path] = {
             "mutants": len(every),
             "killed": len(every) - len(survivors),
-            "equivalent": sum(bool(survivor["equivalent"]) for survivor in survivors),
+            "equivalent": sum(survivor["equivalent"] for survivor in survivors),
             "survivors": survivors,
         }
     return table
@@ -300,8 +303,10 @@ def text(data: Data) -> str:
         lines += ["", f"automatic mutants: {killed(data):.2%} of the non-equivalent ones lose points"]
         for path, one in data["mutants"].items():
             for survivor in one["survivors"]:
-                why = survivor["equivalent"] or "SURVIVES"
-                lines.append(f"  {path} {survivor['function']}: {survivor['change']}   ({why})")
+                status = "equivalent" if survivor["equivalent"] else "SURVIVES"
+                lines.append(
+                    f"  {status}: {path} {survivor['function']}: {survivor['change']}   ({survivor['why']})"
+                )
     for one in data.get("stability", []):
         solutions, mistakes = one["solutions"], one["mistakes"]
         lines.append(

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from refcells import scalar, vector
-from refcells.autotest import WrongAnswer, check, judge, limits, scalar_questions, vector_questions
+from refcells.autotest import WrongAnswer, check, judge, limits, scalar_questions
 
 QUESTION = "scalar.lstm_update"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def half_a_second(monkeypatch):
-    for questions in (scalar_questions.QUESTIONS, vector_questions.QUESTIONS):
-        for name, question in list(questions.items()):
-            monkeypatch.setitem(questions, name, dataclasses.replace(question, seconds=0.5))
+    """Let the functions of the one-unit questions have half a second."""
+    for name, question in list(scalar_questions.QUESTIONS.items()):
+        monkeypatch.setitem(scalar_questions.QUESTIONS, name, dataclasses.replace(question, seconds=0.5))
 
 
 def right(i, f, g, o, c_prev):
@@ -134,9 +134,6 @@ HOLDS_ITSELF = []
 HOLDS_ITSELF.append(HOLDS_ITSELF)
 
 BAD = [
-    (sleeps, "it was still running after 0.5 seconds"),
-    (loops, "it was still running after 0.5 seconds"),
-    (loops_and_swallows, "it was still running after 0.5 seconds"),
     (prints_for_ever, "it printed more than 100000 lines"),
     (prints_a_million_lines, "it printed more than 100000 lines"),
     (prints_and_swallows, "it printed more than 100000 lines"),
@@ -162,9 +159,7 @@ BAD = [
 
 @pytest.mark.parametrize(("work", "says"), BAD, ids=[f"{k} {says[:30]}" for k, (_, says) in enumerate(BAD)])
 def test_bad_functions_fail_with_a_message_and_the_next_is_graded(work, says, capsys):
-    started = time.monotonic()
     verdict = judge(QUESTION, work)
-    assert time.monotonic() - started < 5
     assert not verdict.passed
     assert says in verdict.message
     assert len(verdict.message.splitlines()) < 10
@@ -173,6 +168,22 @@ def test_bad_functions_fail_with_a_message_and_the_next_is_graded(work, says, ca
     captured = capsys.readouterr()
     assert captured.out == "still here\n"
     assert captured.err == ""
+
+
+@pytest.mark.parametrize("work", [sleeps, loops, loops_and_swallows])
+@pytest.mark.usefixtures("half_a_second")
+def test_what_does_not_end_fails_and_the_next_is_graded(work):
+    before = threading.active_count()
+    started = time.monotonic()
+    verdict = judge(QUESTION, work)
+    assert time.monotonic() - started < 2.9  # the sleeper is left behind
+    assert verdict.message == "lstm_update: with an empty cell state, it was still running after 0.5 seconds"
+    assert judge(QUESTION, right).passed
+    # A loop is ended, not left to run; what sleeps ends when it wakes up.
+    until = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < until:
+        time.sleep(0.05)
+    assert threading.active_count() == before
 
 
 def test_nan_and_infinity_are_named_where_they_are():
@@ -187,14 +198,6 @@ def test_nan_and_infinity_are_named_where_they_are():
     assert "cell state c is NaN" in spoiled(np.nan)
     assert "cell state c is infinite" in spoiled(np.inf)
     assert "got -inf at batch 0, hidden 1" in spoiled(-np.inf)
-
-
-def test_a_looping_thread_is_ended_not_left_to_run():
-    before = threading.active_count()
-    judge(QUESTION, loops)
-    judge(QUESTION, loops_and_swallows)
-    time.sleep(0.1)
-    assert threading.active_count() == before
 
 
 def test_streams_are_put_back_whatever_is_left_in_their_place(capsys):
@@ -218,9 +221,9 @@ def test_directives_without_judge_are_limited_too(monkeypatch):
 
 def test_a_call_inside_a_call_gets_its_own_time():
     def slow():
-        return limits.limited(lambda: time.sleep(0.6) or "done", 2.0)
+        return limits.limited(lambda: time.sleep(1.2) or "done", 10.0)
 
-    assert limits.limited(slow, 0.3) == "done"
+    assert limits.limited(slow, 1.0) == "done"
     with pytest.raises(limits.TimeUp, match=r"after 0\.2 seconds"):
         limits.limited(lambda: limits.limited(lambda: time.sleep(1), 0.2), 5.0)
 

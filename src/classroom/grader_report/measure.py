@@ -206,38 +206,36 @@ def all_mutants(notebook: Notebook) -> Iterator[Mutant]:
         yield from mutants(cell, notebook.code[cell])
 
 
-def equivalent(notebook: Notebook, mutant: Mutant, draws: int = 10_000, trainings: int = 10) -> str | None:
-    """Why a surviving mutant is no mistake; None if it is one.
+def equivalent(
+    notebook: Notebook, mutant: Mutant, draws: int = 10_000, trainings: int = 10
+) -> tuple[bool, str]:
+    """Whether a surviving mutant is a right answer, and what shows it.
 
     Its results are compared with the model solution's on fresh random cases. Where a question asks for a property and
     not for results, the mutant is a right answer if it has the property on fresh seeds.
     """
     model, changed = notebook.namespace(), notebook.namespace({mutant.cell: mutant.code})
-    nearest = _nearest(notebook, mutant.function)
-    if not nearest:
-        return None
     reasons = []
-    for asked, work in nearest:
-        question_ = question(asked)
-        if question_.accept:
-            if not all(judge(asked, changed[work], 10**6 + k).passed for k in range(trainings)):
-                return None
-            reasons.append(f"has the property that is asked for, with {trainings} fresh seeds")
+    for asked, work in _nearest(notebook, mutant.function):
+        about = question(asked)
+        if about.accept:
+            passed = sum(judge(asked, changed[work], 10**6 + k).passed for k in range(trainings))
+            reasons.append(f"has what is asked for with {passed} of {trainings} fresh seeds")
+            if passed < trainings:
+                return False, reasons[-1]
             continue
         compared, seed, worst = 0, 10**6, 0.0
         while compared < draws:
-            for case in question_.cases(seed):
-                worst = max(
-                    worst, _distance(question_.run(model[work], case), question_.run(changed[work], case))
-                )
+            for case in about.cases(seed):
+                worst = max(worst, _distance(about.run(model[work], case), about.run(changed[work], case)))
                 if not worst <= 1e-12:
-                    return None
+                    return False, f"differs by {worst:.1g} with {case.label}"
                 compared += 1
             seed += 1
         reasons.append(
             f"same results on {draws} draws, within {worst:.0e}" if worst else f"equal on {draws} draws"
         )
-    return "; ".join(dict.fromkeys(reasons))
+    return bool(reasons), "; ".join(dict.fromkeys(reasons)) or "no question asks for it"
 
 
 def _nearest(notebook: Notebook, function: str) -> list[tuple[str, str]]:

@@ -63,20 +63,38 @@ def mutants(cell: str, code: str) -> Iterator[Mutant]:
         if not isinstance(top, ast.FunctionDef | ast.ClassDef):
             continue
         names = _names(top)
-        for parent in ast.walk(top):
-            for field, value in ast.iter_fields(parent):
-                for place, node in list(enumerate(value)) if isinstance(value, list) else [(None, value)]:
-                    if not isinstance(node, ast.expr | ast.stmt) or node.lineno not in inside:
-                        continue
-                    before = ast.unparse(node).splitlines()[0]
-                    for changed in _changes(node, parent, names):
-                        _put(parent, field, place, changed)
-                        text = ast.unparse(ast.fix_missing_locations(tree))
-                        after = ast.unparse(changed).splitlines()[0]
-                        _put(parent, field, place, node)
-                        if text not in seen:
-                            seen.add(text)
-                            yield Mutant(cell, top.name, f"{before}  ->  {after}", text)
+        for parent, field, place, node, statement in list(_sites(top, top)):
+            if node.lineno not in inside:
+                continue
+            for changed in _changes(node, parent, names):
+                # A whole statement stands for itself; of an expression the statement shows where it is.
+                before = _line(statement)
+                _put(parent, field, place, changed)
+                text = ast.unparse(ast.fix_missing_locations(tree))
+                after = _line(changed if node is statement else statement)
+                _put(parent, field, place, node)
+                if text not in seen:
+                    seen.add(text)
+                    yield Mutant(cell, top.name, f"{before}  ->  {after}", text)
+
+
+def _sites(
+    parent: ast.AST, statement: ast.AST
+) -> Iterator[tuple[ast.AST, str, int | None, ast.expr | ast.stmt, ast.AST]]:
+    """Every expression and statement: its parent, where it stands there, and the statement that it is or is part of."""
+    for field, value in ast.iter_fields(parent):
+        for place, node in list(enumerate(value)) if isinstance(value, list) else [(None, value)]:
+            if not isinstance(node, ast.AST):
+                continue
+            within = node if isinstance(node, ast.stmt) else statement
+            if isinstance(node, ast.expr | ast.stmt):
+                yield parent, field, place, node, within
+            yield from _sites(node, within)
+
+
+def _line(node: ast.AST) -> str:
+    """The first line of a node's code."""
+    return ast.unparse(ast.fix_missing_locations(node)).splitlines()[0]
 
 
 def _put(parent: ast.AST, field: str, place: int | None, node: ast.AST) -> None:

@@ -184,10 +184,13 @@ def trained_in_chunks(
     return numbers, weights[0], weights[1]
 
 
-def remembered(function: Callable[..., Any], steps: int, symbols: int, most: int, seed: int) -> float:
+def remembered(
+    function: Callable[..., Any], steps: int, symbols: int, most: int, enough: float, seed: int
+) -> float:
     """Held-out accuracy on remember-first of the model that a function builds and trains, with at most so many updates.
 
-    The function's random numbers have to come from the generator it is given: its first updates are made twice.
+    The function's random numbers have to come from the generator it is given: its first updates are made twice. About
+    one training in seventy of a right answer is unlucky, so the best of up to three counts, each with a seed of its own.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -201,23 +204,34 @@ def remembered(function: Callable[..., Any], steps: int, symbols: int, most: int
                 "two runs with equal generators went different ways: some random number does not come from `generator`"
             )
 
-        def allow(updates: int, _: torch.optim.Optimizer) -> None:
-            if updates > most:
-                raise Unfit(f"it makes more than {most} updates, which is what the exercise allows")
-
-        with _counting(allow):
-            model = function(steps, torch.Generator().manual_seed(seed))
-        if not isinstance(model, nn.Module):
-            raise Unfit(f"a {type(model).__name__} came back; expected the trained model")
-        held_out = remember_first(512, steps, symbols, generator=torch.Generator().manual_seed(seed + 1))
-        with torch.no_grad():
-            scores = model(held_out[0])
-        if not isinstance(scores, torch.Tensor) or scores.shape != (512, symbols):
-            came = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
-            raise Unfit(f"the model's scores for 512 sequences are {came}; expected shape (512, {symbols})")
-        return accuracy(scores, held_out[1])
+        best = 0.0
+        for attempt in range(3):
+            best = max(best, _held_out_accuracy(function, steps, symbols, most, seed + 2 * attempt))
+            if best >= enough:
+                break
+        return best
     finally:
         torch.set_num_threads(threads)
+
+
+def _held_out_accuracy(function: Callable[..., Any], steps: int, symbols: int, most: int, seed: int) -> float:
+    """Accuracy of one trained model on sequences that it was not trained on."""
+
+    def allow(updates: int, _: torch.optim.Optimizer) -> None:
+        if updates > most:
+            raise Unfit(f"it makes more than {most} updates, which is what the exercise allows")
+
+    with _counting(allow):
+        model = function(steps, torch.Generator().manual_seed(seed))
+    if not isinstance(model, nn.Module):
+        raise Unfit(f"a {type(model).__name__} came back; expected the trained model")
+    x, y = remember_first(512, steps, symbols, generator=torch.Generator().manual_seed(seed + 1))
+    with torch.no_grad():
+        scores = model(x)
+    if not isinstance(scores, torch.Tensor) or scores.shape != (512, symbols):
+        came = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+        raise Unfit(f"the model's scores for 512 sequences are {came}; expected shape (512, {symbols})")
+    return accuracy(scores, y)
 
 
 class _Enough(BaseException):

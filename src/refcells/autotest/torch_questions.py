@@ -23,6 +23,10 @@ NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 # Held-out accuracy that counts as having learned remember-first; chance is 1/8.
 LEARNED = 0.95
 
+# Seconds for a question that makes the process's first optimiser: PyTorch then loads its compiler, which takes several
+# seconds on a busy machine.
+FIRST_OPTIMISER = 40.0
+
 # Updates that the training may take.
 UPDATES = 200
 
@@ -173,7 +177,7 @@ def _train_cases(seed: int) -> list[Case]:
 
 
 def _remember_cases(seed: int) -> list[Case]:
-    return [Case("20 time steps", (20, K, UPDATES, 1000 + seed))]
+    return [Case("20 time steps", (20, K, UPDATES, LEARNED, 1000 + seed))]
 
 
 def _chunk_cases(seed: int) -> list[Case]:
@@ -192,7 +196,10 @@ def _chunk_cases(seed: int) -> list[Case]:
 def _learned(score: Any) -> str | None:
     if score >= LEARNED:
         return None
-    return f"the trained model names {score:.0%} of the held-out symbols; expected at least {LEARNED:.0%} (chance is 12%)"
+    return (
+        f"the best of three trained models names {score:.0%} of the held-out symbols; expected at least {LEARNED:.0%} "
+        "(chance is 12%)"
+    )
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
@@ -356,7 +363,7 @@ PARAMETERS_MISTAKES = (
     _module(
         "weights transposed",
         "the weights are stored as (D, 4H) and (H, 4H), as Keras has them; PyTorch has (4H, D) and (4H, H).",
-        "facts about layouts",
+        "layouts differ between libraries",
         lambda d, h: {**_own(d, h), "weight_ih": _drawn(h, d, 4 * h), "weight_hh": _drawn(h, h, 4 * h)},
     ),
     _module(
@@ -466,14 +473,14 @@ BIAS_MISTAKES = (
     _mistake(
         "both biases",
         "both biases are set to the value: PyTorch adds them, so the gate's bias is twice the value.",
-        "facts about two biases",
+        "PyTorch's two biases",
         set_forget_bias,
         (_F_HH, _F_HH.replace("0.0", "value")),
     ),
     _mistake(
         "the other bias left as it was",
         "only one of the two biases is set: PyTorch adds the other one's random numbers.",
-        "facts about two biases",
+        "PyTorch's two biases",
         set_forget_bias,
         (_F_HH, "pass"),
     ),
@@ -699,6 +706,7 @@ QUESTIONS = {
             _train_cases,
             TRAIN_MISTAKES,
             probe=probes.trained,
+            seconds=FIRST_OPTIMISER,
         ),
         Question(
             "torch.train_in_chunks",
@@ -711,6 +719,7 @@ QUESTIONS = {
             _chunk_cases,
             CHUNK_MISTAKES,
             probe=probes.trained_in_chunks,
+            seconds=FIRST_OPTIMISER,
         ),
         Question(
             "torch.train_to_remember",

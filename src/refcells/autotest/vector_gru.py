@@ -276,7 +276,7 @@ STEP_BACKWARD_MISTAKES = (
     mistake(
         "paths through the gates missing",
         "d_h_prev lacks the paths through the two gates: both see the previous state.",
-        "the short formula that holds the gates fixed",
+        "the exercise",
         gru_step_backward,
         (_PATHS, _PATHS.replace(" + d_a_r @ W_hr + d_a_z @ W_hz", "")),
     ),

@@ -434,7 +434,7 @@ STEP_BACKWARD_MISTAKES = (
     mistake(
         "recurrent weights transposed",
         "d_h_prev uses each gate's recurrent weights transposed: it is d_a @ W_h.",
-        "fixture table, BPTT",
+        "the exercise",
         lstm_step_backward,
         (_RETURN, _RETURN.replace("d_a @ W_h", "d_a @ np.concatenate([w.T for w in np.split(W_h, 4)])")),
     ),

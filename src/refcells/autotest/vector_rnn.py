@@ -270,14 +270,14 @@ STEP_BACKWARD_MISTAKES = (
     mistake(
         "recurrent weights transposed",
         "d_h_prev uses the recurrent weights transposed: forwards it is h @ W_h.T, so backwards d_a @ W_h.",
-        "fixture table, BPTT",
+        "the exercise",
         rnn_step_backward,
         (_RETURN, _RETURN.replace("d_a @ W_h,", "d_a @ W_h.T,")),
     ),
     mistake(
         "gradient of W_h transposed",
         "the gradient of W_h is transposed: it has the shape and the layout of W_h, d_a.T @ h_prev.",
-        "fixture table, BPTT",
+        "the exercise",
         rnn_step_backward,
         (_RETURN, _RETURN.replace("d_a.T @ h_prev", "h_prev.T @ d_a")),
     ),
@@ -357,14 +357,14 @@ JACOBIAN_MISTAKES = (
     mistake(
         "transposed",
         "the Jacobian is transposed: here row i, column j is d h[i] / d h_prev[j].",
-        "facts about layouts",
+        "layouts differ between libraries",
         rnn_step_jacobian,
         (_JACOBIAN, "return ((1 - h**2)[:, None] * W_h).T"),
     ),
     mistake(
         "derivatives on the columns",
         "the derivatives of tanh scale the columns; diag(1 - h**2) W_h scales the rows.",
-        "facts about layouts",
+        "layouts differ between libraries",
         rnn_step_jacobian,
         (_JACOBIAN, "return (1 - h**2) * W_h"),
     ),
