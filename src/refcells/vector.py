@@ -1,8 +1,7 @@
 r"""Recurrent cells in NumPy: first one step for a batch, then a whole sequence.
 
 Arrays are batch first and states are row vectors, so a step reads `x @ W_x.T + h @ W_h.T + b`. The weights
-of a
-cell's gates are stacked in PyTorch's order along the first axis, called `gates` here:
+of a cell's gates are stacked in PyTorch's order along the first axis, called `gates` here:
 
 | cell | blocks | states | `W_x` | `W_h` | `b` |
 | --- | --- | --- | --- | --- | --- |
