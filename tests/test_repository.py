@@ -113,15 +113,15 @@ def targets() -> frozenset[str]:
     """The Makefile's targets that are commands."""
     makefile = text("Makefile")
     phony = frozenset(re.search(r"^\.PHONY:(.*)$", makefile, re.MULTILINE).group(1).split())
-    defined = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    defined = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert phony <= defined
     return phony
 
 
 def made(document: str) -> set[str]:
     """Targets that a document names as commands: `make x` in the text, or a line of code that runs it."""
-    inline = re.findall(r"`make ([a-z]+)[^`\n]*`", document)
-    lines = re.findall(r"^(?: {4}|\t)(?:.*# )?make ([a-z]+)(?:$|  | \.\.\.| [A-Z])", document, re.MULTILINE)
+    inline = re.findall(r"`make ([a-z-]+)[^`\n]*`", document)
+    lines = re.findall(r"^(?: {4}|\t)(?:.*# )?make ([a-z-]+)(?:$|  | \.\.\.| [A-Z])", document, re.MULTILINE)
     return {*inline, *lines}
 
 

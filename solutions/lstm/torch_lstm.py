@@ -85,7 +85,7 @@ class FusedLSTMCell(nn.Module):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test-parameters", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-# Checks the names and shapes of the parameters.
+# Checks the names and shapes of the parameters, and the range they are drawn from.
 ### AUTOTEST judge("torch.FusedLSTMCell_parameters", FusedLSTMCell)
 
 # %% nbgrader={"grade": true, "grade_id": "test-cell", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
@@ -137,7 +137,7 @@ def unroll(cell, x, state):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test-unroll", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-# Checks the outputs and the last states of an nn.LSTMCell over five steps.
+# Checks the outputs, the last states and the gradient of x for an nn.LSTMCell over five steps.
 ### AUTOTEST judge("torch.unroll", unroll)
 ### BEGIN HIDDEN TESTS
 ### AUTOTEST judge("torch.unroll", unroll, seed=HIDDEN_SEED)
@@ -258,7 +258,7 @@ def train_step(model, optimizer, x, y, clip):
 #
 # Build `LastStepClassifier(nn.LSTM(8, 32, batch_first=True), 32, 8)`, draw its parameters with `redraw(model, generator)` so that the generator decides them, set the forget bias, and train with Adam at a learning rate of 0.01 for at most 200 updates on batches of 64, clipped at 1. Drawing everything from `generator` makes the run repeatable.
 #
-# The test asks for 95 percent of held-out symbols at 20 steps; chance is 12 percent. Try forget biases of 0, 1 and 3 and write down what you see: the last question asks about it. Training takes about a second. This exercise calls your `set_forget_bias` and `train_step`.
+# The test asks for 95 percent of held-out symbols at 20 steps; chance is 12 percent. It trains up to three times, from different seeds, and the best run counts. Try forget biases of 0, 1 and 3 and write down what you see: the last question asks about it. Training takes about a second. This exercise calls your `set_forget_bias` and `train_step`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "remember", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -292,7 +292,7 @@ def train_to_remember(steps, generator):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test-remember", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-# Checks the accuracy of the trained model on 512 held-out sequences of 20 steps.
+# Checks the accuracy on 512 held-out sequences of 20 steps: the best of up to three trainings counts.
 ### AUTOTEST judge("torch.train_to_remember", train_to_remember)
 ### BEGIN HIDDEN TESTS
 ### AUTOTEST judge("torch.train_to_remember", train_to_remember, seed=HIDDEN_SEED)

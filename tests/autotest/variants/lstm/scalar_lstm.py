@@ -178,3 +178,43 @@ def steps_to_half(a_f):
 def steps_to_half(a_f):
     f = sigmoid(a_f)
     return float(next(n for n in range(1, 10**6) if not f**n > 0.5))
+
+
+# %% sigmoid: a ratio of two exponentials, neither above 1
+import math
+
+
+def sigmoid(a):
+    open_part = math.exp(min(a, 0.0))
+    return open_part / (open_part + math.exp(-max(a, 0.0)))
+
+
+# %% gates: the sums first, the functions in a second pass
+import math
+
+
+def lstm_gates(x, h_prev, w_x, w_h, b):
+    sums = list(b)
+    for k, (from_input, from_state) in enumerate(zip(w_x, w_h, strict=True)):
+        sums[k] += from_input * x
+        sums[k] += from_state * h_prev
+    candidate = math.tanh(sums.pop(2))
+    i, f, o = map(sigmoid, sums)
+    return i, f, candidate, o
+
+
+# %% update: a sum over pairs, and tanh by one exponential
+import math
+
+
+def lstm_update(i, f, g, o, c_prev):
+    c = sum(share * content for share, content in [(f, c_prev), (i, g)])
+    return o * (1 - 2 / (math.exp(2 * c) + 1)), c
+
+
+# %% half: recursion on what is left
+def steps_to_half(a_f):
+    def count(left, n):
+        return n if 2 * left <= 1 else count(left * sigmoid(a_f), n + 1)
+
+    return count(1.0, 0)

@@ -197,3 +197,36 @@ def train_to_remember(steps, generator):
         if loss < 0.01 and update > 50:
             break
     return net
+
+
+# %% unroll: the states of each step kept as pairs
+def unroll(cell, x, state):
+    pairs = [tuple(state)]
+    for t in range(x.size(1)):
+        pairs.append(cell(x.select(1, t), pairs[-1]))
+    hidden = [pair[0].unsqueeze(1) for pair in pairs[1:]]
+    return torch.cat(hidden, dim=1), pairs[-1]
+
+
+# %% bias: index_fill by the rows of the block
+def gate_block(bias, gate):
+    start = {"i": 0, "f": 1, "g": 2, "o": 3}[gate] * (len(bias) // 4)
+    return bias.narrow(0, start, len(bias) // 4)
+
+
+@torch.no_grad()
+def set_forget_bias(bias_ih, bias_hh, value):
+    rows = torch.arange(len(bias_ih) // 4) + len(bias_ih) // 4
+    bias_hh.index_fill_(0, rows, value)
+    bias_ih.index_fill_(0, rows, 0.0)
+
+
+# %% train: the loss from log-probabilities by gather
+def train_step(model, optimizer, x, y, clip):
+    optimizer.zero_grad(set_to_none=False)
+    chosen = model(x).log_softmax(dim=-1).gather(1, y[:, None])
+    loss = -chosen.mean()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(list(model.parameters()), max_norm=clip, norm_type=2.0)
+    optimizer.step()
+    return float(loss)

@@ -344,3 +344,29 @@ def lstm_backward(d_output, d_c_n, x, W_x, W_h, b, h0, c0):
         loss = loss + (h * torch.tensor(d_output[:, t])).sum()
     (loss + (c * torch.tensor(d_c_n)).sum()).backward()
     return tuple(leaf.grad.numpy() for leaf in leaves)
+
+
+# %% forward: all states in one growing array
+def lstm_forward(x, W_x, W_h, b, h0, c0):
+    walked, c = h0[:, None], c0
+    while walked.shape[1] <= x.shape[1]:
+        h, c = lstm_step(x[:, walked.shape[1] - 1], walked[:, -1], c, W_x, W_h, b)
+        walked = np.concatenate([walked, h[:, np.newaxis, :]], axis=1)
+    return walked[:, 1:], walked[:, -1], c
+
+
+# %% step-backward: the gates in an array with an axis of their own
+def lstm_step_backward(d_h, d_c, x, h_prev, c_prev, W_x, W_h, b):
+    batch, hidden = h_prev.shape
+    gates = (x @ W_x.T + h_prev @ W_h.T + b).reshape(batch, 4, hidden)
+    slopes = np.empty_like(gates)
+    for k in range(4):
+        gates[:, k] = np.tanh(gates[:, k]) if k == 2 else sigmoid(gates[:, k])
+        slopes[:, k] = 1 - gates[:, k] ** 2 if k == 2 else gates[:, k] * (1 - gates[:, k])
+    shown = np.tanh(gates[:, 1] * c_prev + gates[:, 0] * gates[:, 2])
+    on_c = d_c + d_h * gates[:, 3] / np.cosh(np.arctanh(shown)) ** 2
+    met = np.stack([on_c * gates[:, 2], on_c * c_prev, on_c * gates[:, 0], d_h * shown], axis=1)
+    on_a = (met * slopes).reshape(batch, 4 * hidden)
+    on_W_x = np.tensordot(on_a, x, axes=(0, 0))
+    on_W_h = np.tensordot(on_a, h_prev, axes=(0, 0))
+    return on_a.dot(W_x), on_a.dot(W_h), on_c * gates[:, 1], on_W_x, on_W_h, np.ones(batch) @ on_a
