@@ -14,19 +14,19 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
-import argparse  # noqa: E402
-import math  # noqa: E402
-import statistics  # noqa: E402
-import sys  # noqa: E402
-import time  # noqa: E402
-from collections.abc import Callable, Iterator  # noqa: E402
-from dataclasses import dataclass  # noqa: E402
+import argparse
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-from torch import Tensor, nn  # noqa: E402
+import numpy as np
+import torch
+from torch import Tensor, nn
 
-from refcells import backward, interop, torch_cells, vector  # noqa: E402
+from refcells import backward, interop, torch_cells, vector
 
 BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3}
 PEERS = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}

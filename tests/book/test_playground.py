@@ -1,6 +1,7 @@
 """The unit with sliders computes what refcells.scalar computes."""
 
 import math
+import os
 import re
 from pathlib import Path
 
@@ -25,9 +26,10 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def page():
-    playwright = pytest.importorskip("playwright.sync_api")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed")
+        # On a build machine a missing browser is a fault, not a reason to look away.
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{CHROMIUM} is not installed")
     box = re.search(r'<div class="lstm-playground".*?\n</div>', (BOOK / "lstm.md").read_text("utf-8"), re.S)
     script = (BOOK / "_static" / "playground.js").read_text("utf-8")
     with playwright.sync_playwright() as p:

@@ -1,10 +1,6 @@
-"""What all questions about batched arrays share: sizes, random arrays, and how a mistake of theirs is written."""
-
-from collections.abc import Callable, Sequence
+"""What all questions about batched arrays share: sizes and random arrays."""
 
 import numpy as np
-
-from refcells.autotest.mistakes import Mistake, edited
 
 Array = np.ndarray
 
@@ -33,21 +29,3 @@ def biased(b: Array, order: str, value: dict[str, float]) -> Array:
         k = order.index(gate)
         changed[k * H : (k + 1) * H] = number
     return changed
-
-
-def mistake(
-    name: str, hint: str, source: str, function: Callable[..., object], *edits: tuple[str, str]
-) -> Mistake:
-    """A mistake that is an edit of `function`."""
-    return Mistake(name, hint, source, lambda: edited(function, *edits))
-
-
-def through(
-    function: Callable[..., object], calls: str, mistakes: Sequence[Mistake], skip: Sequence[str] = ()
-) -> tuple[Mistake, ...]:
-    """Mistakes of a step, as they show in a sequence that `calls` it."""
-    return tuple(
-        Mistake(m.name, m.hint, m.source, lambda m=m: edited(function, **{calls: m.make()}))  # type: ignore[misc]
-        for m in mistakes
-        if m.name not in skip
-    )

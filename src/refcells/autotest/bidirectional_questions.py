@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, mistake, weights
+from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, weights
 from refcells.autotest.compare import Output
+from refcells.autotest.mistakes import mistake
 from refcells.autotest.vector_rnn import rnn_step
 from refcells.autotest.verdict import Case, Question
 

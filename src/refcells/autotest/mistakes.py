@@ -8,7 +8,7 @@ import functools
 import importlib
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,33 @@ def edited(function: Callable[..., Any], *edits: tuple[str, str], **names: Any) 
     namespace: dict[str, Any] = {**vars(module), **names}
     exec(compile(source, f"<mistake in {plain.__name__}>", "exec"), namespace)
     return namespace[plain.__name__]
+
+
+def mistake(
+    name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]
+) -> Mistake:
+    """A mistake that is an edit of `function`."""
+    return Mistake(name, hint, source, functools.partial(edited, function, *edits))
+
+
+def within(
+    function: Callable[..., Any], calls: str, mistakes: Sequence[Mistake], skip: Sequence[str] = ()
+) -> tuple[Mistake, ...]:
+    """Mistakes of a part, as they show in the `function` that `calls` it.
+
+    Args:
+        function: the whole, such as a walk over a sequence.
+        calls: the name by which it calls the part, such as "lstm_step".
+        mistakes: the part's.
+        skip: names of those that are another mistake of the whole, seen from outside.
+    """
+
+    def make(part: Mistake) -> Callable[..., Any]:
+        return edited(function, **{calls: part.make()})
+
+    return tuple(
+        Mistake(m.name, m.hint, m.source, functools.partial(make, m)) for m in mistakes if m.name not in skip
+    )
 
 
 @functools.cache

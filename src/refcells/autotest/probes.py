@@ -135,9 +135,10 @@ def biases_after(
     """The two bias vectors' sum, and the blocks that are not the forget gate's, after a function has set it."""
     hidden = len(bias_ih) // 4
     cell = _built(nn.LSTMCell, (1, hidden))
+    own = dict(cell.named_parameters())
     with torch.no_grad():
-        cell.bias_ih.copy_(_tensor(bias_ih))  # type: ignore[operator]
-        cell.bias_hh.copy_(_tensor(bias_hh))  # type: ignore[operator]
+        own["bias_ih"].copy_(_tensor(bias_ih))
+        own["bias_hh"].copy_(_tensor(bias_hh))
     function(cell.bias_ih, cell.bias_hh, value)
     first, second = _array(cell.bias_ih, "bias_ih"), _array(cell.bias_hh, "bias_hh")
     if not isinstance(cell.bias_ih, nn.Parameter) or not cell.bias_ih.requires_grad:

@@ -7,10 +7,8 @@ from typing import Any
 
 from refcells import scalar
 from refcells.autotest.compare import Output
-from refcells.autotest.mistakes import Mistake, edited
+from refcells.autotest.mistakes import Mistake, edited, mistake, within
 from refcells.autotest.verdict import Case, Question
-
-I, F, G, O = 0, 1, 2, 3  # noqa: E741  (the blocks of an LSTM's weights)
 
 
 def _weights(rng: random.Random) -> tuple[list[float], list[float], list[float]]:
@@ -285,23 +283,10 @@ UPDATE_MISTAKES = (
 )
 
 
-def _in_step(mistakes: Sequence[Mistake], name: str) -> tuple[Mistake, ...]:
-    """The same mistakes, made inside a step: the step calls the wrong `name`."""
-    return tuple(
-        Mistake(
-            m.name,
-            m.hint,
-            m.source,
-            lambda m=m: edited(scalar.lstm_step, **{name: m.make()}),  # type: ignore[misc]
-        )
-        for m in mistakes
-    )
-
-
 # Seen from outside a step, swapping i and f in the update is the same function as swapping them in the gates.
 STEP_MISTAKES = (
-    *_in_step(GATES_MISTAKES, "lstm_gates"),
-    *_in_step([m for m in UPDATE_MISTAKES if m.name != "i and f swapped"], "lstm_update"),
+    *within(scalar.lstm_step, "lstm_gates", GATES_MISTAKES),
+    *within(scalar.lstm_step, "lstm_update", UPDATE_MISTAKES, skip=["i and f swapped"]),
 )
 
 _STEP = "h, c = lstm_step(x, h, c, w_x, w_h, b)"
@@ -353,10 +338,7 @@ FORWARD_MISTAKES = (
             ("return hs, cs", "return [h0, *hs[:-1]], [c0, *cs[:-1]]"),
         ),
     ),
-    *(
-        Mistake(m.name, m.hint, m.source, lambda m=m: edited(scalar.lstm_forward, lstm_step=m.make()))  # type: ignore[misc]
-        for m in STEP_MISTAKES
-    ),
+    *within(scalar.lstm_forward, "lstm_step", STEP_MISTAKES),
 )
 
 # --- the plain RNN and the GRU -------------------------------------------------------------------------------------
@@ -450,78 +432,69 @@ def _gru_forward_cases(seed: int) -> list[Case]:
     ]
 
 
-def _edit(
-    name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]
-) -> Mistake:
-    return Mistake(name, hint, source, lambda: edited(function, *edits))
-
-
 def _walk_mistakes(
     forward: Callable[..., Any], step: str, mistakes: Sequence[Mistake]
 ) -> tuple[Mistake, ...]:
     """Mistakes of a walk with one state, and those of its step."""
     call = f"h = {step}(x, h, w_x, w_h, b)"
     return (
-        _edit(
+        mistake(
             "state never updated",
             "every step starts from the initial state again: the new h has to go into the next step.",
             "makemore PR#3",
             forward,
             (call, call.replace("(x, h,", "(x, h0,")),
         ),
-        _edit(
+        mistake(
             "initial state ignored",
             "h0 is ignored: the walk starts from zero.",
             "handson-mlp PR#4",
             forward,
             ("    for x in", "    h = 0.0\n    for x in"),
         ),
-        _edit(
+        mistake(
             "state before the step",
             "the states before each step are collected instead of those after it.",
             "the exercise",
             forward,
             ("return hs", "return [h0, *hs[:-1]]"),
         ),
-        *(
-            Mistake(m.name, m.hint, m.source, lambda m=m: edited(forward, **{step: m.make()}))  # type: ignore[misc]
-            for m in mistakes
-        ),
+        *within(forward, step, mistakes),
     )
 
 
 _TANH = 'return math.tanh(_number("w_x", w_x) * x + _number("w_h", w_h) * h_prev + b)'
 
 RNN_STEP_MISTAKES = (
-    _edit(
+    mistake(
         "no tanh",
         "the tanh is left out.",
         "the exercise",
         scalar.rnn_step,
         (_TANH, "return w_x * x + w_h * h_prev + b"),
     ),
-    _edit(
+    mistake(
         "sigmoid",
         "the sigmoid stands in for tanh: a state is content, between -1 and 1.",
         "the exercise",
         scalar.rnn_step,
         (_TANH, "return sigmoid(w_x * x + w_h * h_prev + b)"),
     ),
-    _edit(
+    mistake(
         "no bias",
         "the bias is left out.",
         "variant of numpy-ml#42",
         scalar.rnn_step,
         (_TANH, "return math.tanh(w_x * x + w_h * h_prev)"),
     ),
-    _edit(
+    mistake(
         "no recurrence",
         "the previous hidden state is left out.",
         "makemore PR#3",
         scalar.rnn_step,
         (_TANH, "return math.tanh(w_x * x + b)"),
     ),
-    _edit(
+    mistake(
         "weights exchanged",
         "w_x and w_h are exchanged.",
         "the exercise",
@@ -536,7 +509,7 @@ _CANDIDATE = "return math.tanh(w_x[2] * x + w_h[2] * (r * h_prev) + b[2])"
 _BLEND = "return (1.0 - z) * h_prev + z * n"
 
 GRU_GATES_MISTAKES = (
-    _edit(
+    mistake(
         "r and z swapped",
         "the reset gate and the update gate are swapped, or the weights are read in the order z, r, n of Keras and "
         "ONNX; this course and PyTorch have r, z, n.",
@@ -544,28 +517,28 @@ GRU_GATES_MISTAKES = (
         scalar.gru_gates,
         (_RZ, _RZ.replace("a_r, a_z =", "a_z, a_r =")),
     ),
-    _edit(
+    mistake(
         "one bias for all",
         "one gate's bias is used for both.",
         "numpy-ml#42",
         scalar.gru_gates,
         (_RZ, _RZ.replace("b[k]", "b[0]")),
     ),
-    _edit(
+    mistake(
         "no bias",
         "the biases are left out.",
         "variant of numpy-ml#42",
         scalar.gru_gates,
         (_RZ, _RZ.replace(" + b[k]", "")),
     ),
-    _edit(
+    mistake(
         "no recurrence",
         "the previous hidden state does not reach the gates.",
         "makemore PR#3",
         scalar.gru_gates,
         (_RZ, _RZ.replace(" + w_h[k] * h_prev", "")),
     ),
-    _edit(
+    mistake(
         "gates by tanh",
         "the gates go through tanh; a gate is a share between 0 and 1 and goes through the sigmoid.",
         "the exercise",
@@ -575,35 +548,35 @@ GRU_GATES_MISTAKES = (
 )
 
 GRU_CANDIDATE_MISTAKES = (
-    _edit(
+    mistake(
         "reset ignored",
         "the reset gate is not used: the candidate sees the whole previous state.",
         "zhiyongc/GRU-D#2",
         scalar.gru_candidate,
         (_CANDIDATE, _CANDIDATE.replace("(r * h_prev)", "h_prev")),
     ),
-    _edit(
+    mistake(
         "bias reset too",
         "the reset gate multiplies the bias too, as in PyTorch's GRU; here it multiplies the previous state alone.",
         "Dive-into-DL-PyTorch#88",
         scalar.gru_candidate,
         (_CANDIDATE, "return math.tanh(w_x[2] * x + r * (w_h[2] * h_prev + b[2]))"),
     ),
-    _edit(
+    mistake(
         "everything reset",
         "the reset gate multiplies the whole sum; it multiplies the previous state alone.",
         "the exercise",
         scalar.gru_candidate,
         (_CANDIDATE, "return math.tanh(r * (w_x[2] * x + w_h[2] * h_prev + b[2]))"),
     ),
-    _edit(
+    mistake(
         "candidate by sigmoid",
         "the candidate goes through the sigmoid; it is content, between -1 and 1, and goes through tanh.",
         "the exercise",
         scalar.gru_candidate,
         (_CANDIDATE, _CANDIDATE.replace("math.tanh", "sigmoid")),
     ),
-    _edit(
+    mistake(
         "another block's weights",
         "the candidate uses the update gate's weights; its own are the third.",
         "distillpub/post--memorization-in-rnns#24",
@@ -613,7 +586,7 @@ GRU_CANDIDATE_MISTAKES = (
 )
 
 GRU_UPDATE_MISTAKES = (
-    _edit(
+    mistake(
         "z reversed",
         "the update gate is reversed, z * h_prev + (1 - z) * n. That is a right GRU in the convention of PyTorch, Keras "
         "and Cho et al., where z is the share that is kept; in this course it is the share that is written.",
@@ -621,21 +594,21 @@ GRU_UPDATE_MISTAKES = (
         scalar.gru_update,
         (_BLEND, "return z * h_prev + (1.0 - z) * n"),
     ),
-    _edit(
+    mistake(
         "candidate alone",
         "the candidate is returned, without the blend.",
         "the exercise",
         scalar.gru_update,
         (_BLEND, "return n"),
     ),
-    _edit(
+    mistake(
         "old state left out",
         "the old state is left out of the blend: the share 1 - z of it is kept.",
         "mquad/hgru4rec#11",
         scalar.gru_update,
         (_BLEND, "return z * n"),
     ),
-    _edit(
+    mistake(
         "old state kept whole",
         "the old state is kept whole and z * n is added; the blend keeps the share 1 - z of it.",
         "mquad/hgru4rec#11",
@@ -645,31 +618,24 @@ GRU_UPDATE_MISTAKES = (
 )
 
 
-def _in_gru_step(name: str, mistakes: Sequence[Mistake]) -> tuple[Mistake, ...]:
-    return tuple(
-        Mistake(m.name, m.hint, m.source, lambda m=m: edited(scalar.gru_step, **{name: m.make()}))  # type: ignore[misc]
-        for m in mistakes
-    )
-
-
 GRU_STEP_MISTAKES = (
-    _edit(
+    mistake(
         "reset state in the blend",
         "the blend takes the reset state r * h_prev; the reset gate belongs to the candidate alone.",
         "D-Nilsson/GRFP#6",
         scalar.gru_step,
         ("return gru_update(z, n, h_prev)", "return gru_update(z, n, r * h_prev)"),
     ),
-    _edit(
+    mistake(
         "z as the reset gate",
         "the candidate is reset by z instead of r.",
         "distillpub/post--memorization-in-rnns#24",
         scalar.gru_step,
         ("gru_candidate(x, h_prev, r,", "gru_candidate(x, h_prev, z,"),
     ),
-    *_in_gru_step("gru_gates", GRU_GATES_MISTAKES),
-    *_in_gru_step("gru_candidate", GRU_CANDIDATE_MISTAKES),
-    *_in_gru_step("gru_update", GRU_UPDATE_MISTAKES),
+    *within(scalar.gru_step, "gru_gates", GRU_GATES_MISTAKES),
+    *within(scalar.gru_step, "gru_candidate", GRU_CANDIDATE_MISTAKES),
+    *within(scalar.gru_step, "gru_update", GRU_UPDATE_MISTAKES),
 )
 
 
@@ -712,7 +678,6 @@ QUESTIONS = {
                 ),
             ),
             quiet=True,
-            tolerance=1e-9,
         ),
         Question(
             "scalar.lstm_gates",

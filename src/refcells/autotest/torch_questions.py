@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from refcells import torch_cells
 from refcells.autotest import probes
 from refcells.autotest.compare import Output
-from refcells.autotest.mistakes import Mistake, edited
+from refcells.autotest.mistakes import Mistake, edited, mistake
 from refcells.autotest.verdict import Case, Question
 from refcells.tasks import remember_first
 from refcells.torch_cells import LSTMCell
@@ -203,12 +203,6 @@ def _learned(score: Any) -> str | None:
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
-
-
-def _mistake(
-    name: str, hint: str, source: str, function: Callable[..., Any], *edits: tuple[str, str]
-) -> Mistake:
-    return Mistake(name, hint, source, lambda: edited(function, *edits))
 
 
 _CHUNK = "a_i, a_f, a_g, a_o = a.chunk(4, dim=-1)"
@@ -414,35 +408,35 @@ GRADIENT_MISTAKES = (
 )
 
 UNROLL_MISTAKES = (
-    _mistake(
+    mistake(
         "state never updated",
         "every step starts from the initial states again: the new h and c have to go into the next step.",
         "makemore PR#3",
         unroll,
         (_WALK, "h, c = cell(x[:, t], state)"),
     ),
-    _mistake(
+    mistake(
         "initial state ignored",
         "the initial state is ignored: the walk starts from zeros.",
         "handson-mlp PR#4",
         unroll,
         ("h, c = state", "h, c = 0 * state[0], 0 * state[1]"),
     ),
-    _mistake(
+    mistake(
         "time first",
         "the outputs come as (time, batch, hidden); asked is (batch, time, hidden).",
         "pytorch#4145",
         unroll,
         ("dim=1", "dim=0"),
     ),
-    _mistake(
+    mistake(
         "reshape for a transpose",
         "the collected outputs are brought to (batch, time, hidden) by reshape; that mixes sequences, transpose them.",
         "neon#311",
         unroll,
         ("torch.stack(outputs, dim=1)", "torch.stack(outputs).reshape(len(x), -1, h.shape[1])"),
     ),
-    _mistake(
+    mistake(
         "states written in place",
         "the new states are written into the old ones in place; backward() still needs the old ones.",
         "pytorch/rl#1742, pytorch#165621",
@@ -451,14 +445,14 @@ UNROLL_MISTAKES = (
         (_WALK, "h_new, c_new = cell(x[:, t], (h, c)); h[:] = h_new; c[:] = c_new"),
         ("outputs.append(h)", "outputs.append(h.clone())"),
     ),
-    _mistake(
+    mistake(
         "detached at every step",
         "the states are detached at every step: no gradient goes back in time.",
         "pyGRU4REC#8",
         unroll,
         (_WALK, "h, c = cell(x[:, t], (h.detach(), c.detach()))"),
     ),
-    _mistake(
+    mistake(
         "cell states as outputs",
         "the cell states are collected as outputs; what the next layer sees is h.",
         "the exercise",
@@ -470,21 +464,21 @@ UNROLL_MISTAKES = (
 _F_IH, _F_HH = 'gate_block(bias_ih, "f").fill_(value)', 'gate_block(bias_hh, "f").fill_(0.0)'
 
 BIAS_MISTAKES = (
-    _mistake(
+    mistake(
         "both biases",
         "both biases are set to the value: PyTorch adds them, so the gate's bias is twice the value.",
         "PyTorch's two biases",
         set_forget_bias,
         (_F_HH, _F_HH.replace("0.0", "value")),
     ),
-    _mistake(
+    mistake(
         "the other bias left as it was",
         "only one of the two biases is set: PyTorch adds the other one's random numbers.",
         "PyTorch's two biases",
         set_forget_bias,
         (_F_HH, "pass"),
     ),
-    _mistake(
+    mistake(
         "input gate's block",
         "the first block is set, which is the input gate's; the forget gate's is the second.",
         "coremltools PR#93",
@@ -492,7 +486,7 @@ BIAS_MISTAKES = (
         (_F_IH, _F_IH.replace('"f"', '"i"')),
         (_F_HH, _F_HH.replace('"f"', '"i"')),
     ),
-    _mistake(
+    mistake(
         "whole bias",
         "all four gates' biases are set; only the forget gate's block should be.",
         "the exercise",
@@ -500,7 +494,7 @@ BIAS_MISTAKES = (
         (_F_IH, "bias_ih.fill_(value)"),
         (_F_HH, "bias_hh.fill_(0.0)"),
     ),
-    _mistake(
+    mistake(
         "added",
         "the value is added to what was there; it should replace it.",
         "the exercise",
@@ -513,56 +507,56 @@ BIAS_MISTAKES = (
 _CLIP = "nn.utils.clip_grad_norm_(model.parameters(), clip)"
 
 TRAIN_MISTAKES = (
-    _mistake(
+    mistake(
         "not clipped in time",
         "the gradients are not clipped, or only after optimizer.step(), when the update has been made without it.",
         "VGRNN#4",
         train_step,
         (f"    {_CLIP}\n    optimizer.step()", f"    optimizer.step()\n    {_CLIP}"),
     ),
-    _mistake(
+    mistake(
         "clipped by value",
         "each gradient is clipped by its value; asked is clipping by the global norm, which keeps the direction.",
         "the exercise",
         train_step,
         (_CLIP, "nn.utils.clip_grad_value_(model.parameters(), clip)"),
     ),
-    _mistake(
+    mistake(
         "gradients not cleared",
         "the gradients are not set to zero first: each update also repeats the ones before it.",
         "OpenNMT-py#891",
         train_step,
         ("optimizer.zero_grad()", "pass"),
     ),
-    _mistake(
+    mistake(
         "nothing changes",
         "optimizer.step() is missing, or the gradients are cleared between backward() and step(): nothing is learned.",
         "OpenNMT-py#891",
         train_step,
         ("    optimizer.zero_grad()\n    loss.backward()", "    loss.backward()\n    optimizer.zero_grad()"),
     ),
-    _mistake(
+    mistake(
         "NLL on raw scores",
         "nll_loss is applied to raw scores; it expects log-probabilities, cross_entropy takes scores.",
         "flashlight#139, pytorch/examples PR#732",
         train_step,
         ("cross_entropy", "nll_loss"),
     ),
-    _mistake(
+    mistake(
         "softmax before cross_entropy",
         "softmax is applied before cross_entropy, which applies it itself.",
         "flashlight#139",
         train_step,
         ("model(x), y)", "model(x).softmax(-1), y)"),
     ),
-    _mistake(
+    mistake(
         "sum over the batch",
         "the loss is summed over the batch; cross_entropy's own default, the mean, is asked for.",
         "the exercise",
         train_step,
         ("model(x), y)", 'model(x), y, reduction="sum")'),
     ),
-    _mistake(
+    mistake(
         "loss after the update",
         "the loss is computed again after the update; asked is the one before it.",
         "the exercise",
@@ -572,14 +566,14 @@ TRAIN_MISTAKES = (
 )
 
 REMEMBER_MISTAKES = (
-    _mistake(
+    mistake(
         "parameters not from the generator",
         "the model keeps the parameters that it was built with, or a batch is drawn without the generator.",
         "the exercise",
         train_to_remember,
         ("redraw(model, generator)", "pass"),
     ),
-    _mistake(
+    mistake(
         "more updates than allowed",
         "the training goes on for more updates than the exercise allows.",
         "the exercise",
@@ -595,17 +589,17 @@ _SECOND = (
 )
 
 CHUNK_MISTAKES = (
-    _mistake(
+    mistake(
         "no detach", _SECOND, "MorvanZhou tutorials #57, OpenNMT-py#403", train_in_chunks, (_DETACH, "pass")
     ),
-    _mistake(
+    mistake(
         "state reset in every chunk",
         "every chunk starts from a state of zero: the state has to be carried on, without its history.",
         "handson-mlp PR#4, fastbook PR#469",
         train_in_chunks,
         (_DETACH, "state = None"),
     ),
-    _mistake(
+    mistake(
         "history kept by retain_graph",
         "the state keeps its history and backward(retain_graph=True) goes back through all chunks, which in-place "
         "updates of the weights do not allow; detach the states instead.",
@@ -614,7 +608,7 @@ CHUNK_MISTAKES = (
         (_DETACH, "pass"),
         ("loss.backward()", "loss.backward(retain_graph=True)"),
     ),
-    _mistake(
+    mistake(
         "no update in the chunks",
         "the gradients are cleared in each chunk and an update is made after the last alone, or none at all: the "
         "weights have to change after every chunk.",
@@ -623,14 +617,14 @@ CHUNK_MISTAKES = (
         ("        optimizer.step()\n", ""),
         ("    return losses", "    optimizer.step()\n    return losses"),
     ),
-    _mistake(
+    mistake(
         "gradients not cleared",
         "the gradients are not set to zero first: each update also repeats the ones before it.",
         "OpenNMT-py#891",
         train_in_chunks,
         ("optimizer.zero_grad()", "pass"),
     ),
-    _mistake(
+    mistake(
         "last chunk left out",
         "the last, shorter chunk is left out.",
         "the exercise",

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, biased, mistake, through, weights
+from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, biased, weights
 from refcells.autotest.compare import Output
+from refcells.autotest.mistakes import mistake, within
 from refcells.autotest.verdict import Case, Question
 from refcells.vector import sigmoid
 
@@ -250,7 +251,7 @@ FORWARD_MISTAKES = (
         gru_forward,
         ("np.stack(outputs, axis=1)", "np.stack(outputs)"),
     ),
-    *through(gru_forward, "gru_step", STEP_MISTAKES),
+    *within(gru_forward, "gru_step", STEP_MISTAKES),
 )
 
 _PATHS = "d_h_prev = d_h * (1 - z) + d_s * r + d_a_r @ W_hr + d_a_z @ W_hz"

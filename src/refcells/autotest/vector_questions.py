@@ -8,9 +8,9 @@ ask for and that mistakes are made in. Tests hold them equal to the fast forms i
 import numpy as np
 
 from refcells.autotest import vector_gru, vector_rnn
-from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, biased, mistake, through, weights
+from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, biased, weights
 from refcells.autotest.compare import Output
-from refcells.autotest.mistakes import Mistake, edited
+from refcells.autotest.mistakes import Mistake, edited, mistake, within
 from refcells.autotest.verdict import Case, Question
 from refcells.vector import lstm_step, sigmoid
 
@@ -345,7 +345,7 @@ FORWARD_MISTAKES = (
         lstm_forward,
         ("np.stack(outputs, axis=1)", "np.stack(outputs)"),
     ),
-    *through(lstm_forward, "lstm_step", STEP_MISTAKES),
+    *within(lstm_forward, "lstm_step", STEP_MISTAKES),
 )
 
 _TOTAL = "d_c = d_c + d_h * o * (1 - tanh_c**2)"
@@ -515,7 +515,7 @@ BACKWARD_MISTAKES = (
         lstm_backward,
         ("in reversed(range(x.shape[1]))", "in list(range(x.shape[1]))"),
     ),
-    *through(lstm_backward, "lstm_step_backward", STEP_BACKWARD_MISTAKES),
+    *within(lstm_backward, "lstm_step_backward", STEP_BACKWARD_MISTAKES),
 )
 
 # --- questions ------------------------------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, mistake, through, weights
+from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, weights
 from refcells.autotest.compare import Output
+from refcells.autotest.mistakes import mistake, within
 from refcells.autotest.verdict import Case, Question
 
 
@@ -225,7 +226,7 @@ FORWARD_MISTAKES = (
         rnn_forward,
         ("np.stack(outputs, axis=1)", "np.stack(outputs)"),
     ),
-    *through(rnn_forward, "rnn_step", STEP_MISTAKES),
+    *within(rnn_forward, "rnn_step", STEP_MISTAKES),
 )
 
 _D_A = "d_a = d_h * (1 - h**2)"
@@ -348,7 +349,7 @@ BACKWARD_MISTAKES = (
         rnn_backward,
         ("in reversed(range(x.shape[1]))", "in list(range(x.shape[1]))"),
     ),
-    *through(rnn_backward, "rnn_step_backward", STEP_BACKWARD_MISTAKES),
+    *within(rnn_backward, "rnn_step_backward", STEP_BACKWARD_MISTAKES),
 )
 
 _JACOBIAN = "return (1 - h**2)[:, None] * W_h"
