@@ -21,7 +21,7 @@ export PATH := $(BIN):$(PATH)
 .DELETE_ON_ERROR:
 # The release is made before the site, which offers its notebooks.
 .NOTPARALLEL:
-.PHONY: all site release grade test lint serve bench grader-report lock clean
+.PHONY: all site release grade test lint serve bench experiments grader-report lock clean
 
 all: release site grade
 	@echo "site         $(abspath $(SITE))"
@@ -61,6 +61,10 @@ serve: $(SITE)
 
 bench: $(READY)
 	$(PY) benchmarks/cells.py
+
+# Runs that take minutes, kept as data in book/data. Add names to run some: make experiments NAMES=lstm-remember-first
+experiments: $(READY)
+	$(PY) -m refcells.experiments $(NAMES)
 
 # Tests of the tests: takes about fifteen minutes, and writes book/grading_report.json when a figure changes.
 grader-report: $(RELEASE)

@@ -34,7 +34,7 @@ def code_hash(root: Path = ROOT) -> str:
     read = [
         *(root / "src" / "refcells").rglob("*.py"),
         *(root / "exercises").rglob("*.ipynb"),
-        *(root / "book").glob("*.json"),
+        *(root / "book").rglob("*.json"),
     ]
     for path in sorted(read):
         digest.update(path.relative_to(root).as_posix().encode())

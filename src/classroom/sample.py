@@ -1,7 +1,7 @@
 """A sample class: submissions made from the current release, graded by nbgrader, its points read back and shown.
 
-Run as `python -m classroom.sample`. Nine students hand in the LSTM assignment: one has everything right, one hands in
-the release as it came, and seven make mistakes that people really make. A submission that was edited by hand is kept
+Run as `python -m classroom.sample`. In each assignment one student has everything right, one hands in the release as it
+came, and others make mistakes that people really make (`classroom.students`). A submission that was edited by hand is kept
 and graded as it is.
 """
 
@@ -9,8 +9,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
@@ -30,135 +29,7 @@ from classroom.course import (
 )
 from classroom.errors import CourseError
 from classroom.gradebook import Score, open_gradebook, scores, text_table
-
-
-@dataclass(frozen=True)
-class Edit:
-    """One mistake in one solution cell: what stands in the model solution, and what the student wrote instead."""
-
-    notebook: str
-    cell: str
-    right: str
-    wrong: str
-
-
-@dataclass(frozen=True)
-class Student:
-    """One student of the sample class.
-
-    Attributes:
-        name: the student's id.
-        edits: mistakes, against the model solutions.
-        loses: the test cells that the mistakes cost, as (notebook, grade id).
-        words: share of the points that a person gives for the answers in words; None if nobody has read them yet.
-        blank: hands in the release as it came.
-    """
-
-    name: str
-    edits: tuple[Edit, ...] = ()
-    loses: frozenset[tuple[str, str]] = field(default_factory=frozenset)
-    words: float | None = 1.0
-    blank: bool = False
-
-
-def _student(name: str, *edits: Edit, loses: Iterable[str] = (), words: float | None = 1.0) -> Student:
-    pairs = frozenset((loss.split("/")[0], loss.split("/")[1]) for loss in loses)
-    return Student(name, edits, pairs, words)
-
-
-CLASS: dict[str, list[Student]] = {
-    "lstm": [
-        _student("perfect"),
-        Student("untouched", words=None, blank=True),
-        _student(
-            "h-without-tanh",
-            Edit("scalar_lstm", "update", "h = o * math.tanh(c)", "h = o * c"),
-            Edit("vector_lstm", "step", "h = o * np.tanh(c)", "h = o * c"),
-            loses=(
-                "scalar_lstm/test-update",
-                "scalar_lstm/test-step",
-                "scalar_lstm/test-forward",
-                "vector_lstm/test-step",
-                "vector_lstm/test-extremes",
-                "vector_lstm/test-forward",
-                # BPTT recomputes the states with the wrong step.
-                "vector_lstm/test-backward",
-            ),
-            words=0.5,
-        ),
-        _student(
-            "gates-swapped",
-            Edit("scalar_lstm", "gates", "a_i, a_f, a_g, a_o = (", "a_f, a_i, a_g, a_o = ("),
-            Edit("torch_lstm", "cell", "a_i, a_f, a_g, a_o = a.chunk", "a_f, a_i, a_g, a_o = a.chunk"),
-            loses=(
-                "scalar_lstm/test-gates",
-                "scalar_lstm/test-step",
-                "scalar_lstm/test-forward",
-                "torch_lstm/test-cell",
-                "torch_lstm/test-gradients",
-            ),
-        ),
-        _student(
-            "state-not-carried",
-            Edit(
-                "scalar_lstm", "forward", "h, c = lstm_step(x, h, c, w_x", "h, c = lstm_step(x, h0, c0, w_x"
-            ),
-            Edit("vector_lstm", "forward", "lstm_step(x[:, t], h, c, W_x", "lstm_step(x[:, t], h0, c0, W_x"),
-            Edit("torch_lstm", "unroll", "cell(x[:, t], (h, c))", "cell(x[:, t], state)"),
-            loses=("scalar_lstm/test-forward", "vector_lstm/test-forward", "torch_lstm/test-unroll"),
-        ),
-        _student(
-            "gradient-not-accumulated",
-            Edit("vector_lstm", "step-backward", "delta = d_c + d_h * o", "delta = d_h * o"),
-            Edit("vector_lstm", "backward", "d_W_h += step[4]", "d_W_h = step[4]"),
-            loses=("vector_lstm/test-step-backward", "vector_lstm/test-backward"),
-            words=0.75,
-        ),
-        _student(
-            "sigmoid-overflows",
-            Edit(
-                "scalar_lstm",
-                "sigmoid",
-                "if a >= 0:\n        return 1.0 / (1.0 + math.exp(-a))\n    e = math.exp(a)\n    return e / (1.0 + e)",
-                "return 1.0 / (1.0 + math.exp(-a))",
-            ),
-            Edit(
-                "vector_lstm", "step", "return 0.5 * (1.0 + np.tanh(0.5 * a))", "return 1 / (1 + np.exp(-a))"
-            ),
-            loses=("scalar_lstm/test-sigmoid", "vector_lstm/test-extremes"),
-            words=0.0,
-        ),
-        _student(
-            "clipped-too-late",
-            Edit(
-                "torch_lstm",
-                "train",
-                "nn.utils.clip_grad_norm_(model.parameters(), clip)\n    optimizer.step()",
-                "optimizer.step()\n    nn.utils.clip_grad_norm_(model.parameters(), clip)",
-            ),
-            Edit(
-                "torch_lstm",
-                "bias",
-                'gate_block(bias_hh, "f").fill_(0.0)',
-                'gate_block(bias_hh, "f").fill_(value)',
-            ),
-            loses=("torch_lstm/test-train", "torch_lstm/test-bias"),
-            words=None,
-        ),
-        _student(
-            "blocks-in-another-order",
-            Edit("vector_lstm", "stack", "[i, f, g, o]", "[i, o, f, g]"),
-            Edit("vector_lstm", "step", "a_i, a_f, a_g, a_o = np.split", "a_i, a_o, a_f, a_g = np.split"),
-            loses=(
-                "vector_lstm/test-stack",
-                "vector_lstm/test-step",
-                "vector_lstm/test-extremes",
-                "vector_lstm/test-forward",
-                "vector_lstm/test-backward",
-            ),
-        ),
-    ]
-}
+from classroom.students import CLASS, Student
 
 
 def solution_cells(source: NotebookNode) -> dict[str, str]:
@@ -234,7 +105,7 @@ def release_state(assignment: str) -> str:
     """One hash of everything that decides what the sample class hands in and how it is graded."""
     sha = hashlib.sha256()
     files = [*sources(assignment), ROOT / "autotests.yml", ROOT / "nbgrader_config.py"]
-    files += [*(ROOT / "src" / "classroom").glob("*.py"), *(ROOT / "src" / "refcells").rglob("*.py")]
+    files += [*(ROOT / "src" / "classroom").rglob("*.py"), *(ROOT / "src" / "refcells").rglob("*.py")]
     for path in sorted(path for path in files if "figures" not in path.parts):
         sha.update(path.read_bytes())
     return sha.hexdigest()

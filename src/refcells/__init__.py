@@ -31,7 +31,7 @@ _EXPORTS = {
     ),
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names.split()}
-_MODULES = ("autotest", "figures", "scalar", *_EXPORTS)
+_MODULES = ("autotest", "experiments", "figures", "scalar", *_EXPORTS)
 
 __all__ = [*_HOME, *_MODULES]
 

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from classroom import course as courses
-from classroom import sample, verify
+from classroom import sample, students, verify
 from classroom.course import ROOT, autograde, make_course, nbgrader
 from classroom.errors import CourseError
 from classroom.gradebook import open_gradebook, scores, text_table
@@ -31,7 +31,7 @@ def graded(course):
     return sample.graded_class(course, "lstm", workers=2, quiet=True)
 
 
-STUDENTS = {student.name: student for student in sample.CLASS["lstm"]}
+STUDENTS = {student.name: student for student in students.CLASS["lstm"]}
 MISTAKEN = [name for name, student in STUDENTS.items() if student.edits]
 
 
@@ -208,7 +208,7 @@ def test_missing_gradebook_is_named(tmp_path):
 
 
 def test_a_mistake_that_no_longer_fits_is_named():
-    student = sample.Student("x", (sample.Edit("scalar_lstm", "update", "not there", "y"),))
+    student = students.Student("x", (students.Edit("scalar_lstm", "update", "not there", "y"),))
     source = courses.read_notebook(ROOT / "solutions" / "lstm" / "scalar_lstm.py")
     released = courses.read_notebook(ROOT / "exercises" / "lstm" / "scalar_lstm.ipynb")
     with pytest.raises(CourseError, match="occurs 0 times in the solution 'update'"):

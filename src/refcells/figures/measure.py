@@ -9,37 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from refcells.backward import lstm_backward, rnn_backward
-from refcells.vector import LSTMRun, lstm_forward, rnn_forward, tanh_derivative
+from refcells.backward import gru_reset_after_backward, lstm_backward, rnn_backward
+from refcells.interop import from_torch
+from refcells.vector import LSTMRun, gru_reset_after_forward, lstm_forward, rnn_forward, tanh_derivative
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = [
     "INITIALISATIONS",
+    "LAYERS",
     "DirectAgainstFull",
     "Run",
     "agreement_sentences",
     "cell_state_jacobian",
     "direct_against_full",
     "gradient_by_lag",
+    "hidden_state_jacobian",
     "layer_with",
     "per_step_factor",
     "remember_first_run",
     "weights_of",
 ]
 
-# Name on the page, in the order of the legends.
+# Name on the page, in the order of the legends: what the LSTM chapter compares, and everything that can be built.
 INITIALISATIONS = ("RNN, default", "LSTM, default", "LSTM, forget bias 1", "LSTM, chrono")
+LAYERS = ("RNN, default", "RNN, orthogonal", *INITIALISATIONS[1:], "GRU, default", "GRU, chrono")
 
 
 def layer_with(
     initialisation: str, input_size: int, hidden_size: int, longest: int, generator: "torch.Generator"
 ) -> Any:
-    """A batch-first PyTorch layer with one of the four initialisations that the LSTM chapter compares.
+    """A batch-first PyTorch layer with one of the initialisations that the course compares.
 
     Args:
-        initialisation: one of `INITIALISATIONS`.
+        initialisation: one of `LAYERS`. 'orthogonal' draws W_h of a plain RNN as a random orthogonal matrix.
         input_size: width of the inputs.
         hidden_size: width of the states.
         longest: longest lag to remember, in time steps, for the chrono initialisation.
@@ -53,15 +57,18 @@ def layer_with(
     from refcells.torch_cells import chrono_init, set_forget_bias
     from refcells.training import redraw
 
-    if initialisation not in INITIALISATIONS:
-        raise ValueError(f"initialisation is {initialisation!r}; expected one of {INITIALISATIONS}")
-    kind = nn.RNN if initialisation.startswith("RNN") else nn.LSTM
+    if initialisation not in LAYERS:
+        raise ValueError(f"initialisation is {initialisation!r}; expected one of {LAYERS}")
+    cell, start = initialisation.split(", ")
+    kind = {"RNN": nn.RNN, "LSTM": nn.LSTM, "GRU": nn.GRU}[cell]
     layer = kind(input_size, hidden_size, batch_first=True)
     redraw(layer, generator)
-    if initialisation == "LSTM, forget bias 1":
+    if start == "forget bias 1":
         set_forget_bias(layer, 1.0)
-    elif initialisation == "LSTM, chrono":
+    elif start == "chrono":
         chrono_init(layer, longest=longest, generator=generator)
+    elif start == "orthogonal":
+        nn.init.orthogonal_(layer.weight_hh_l0, generator=generator)
     return layer
 
 
@@ -111,6 +118,37 @@ def cell_state_jacobian(run: LSTMRun, b: np.ndarray, lag: int, of: str = "c") ->
         return gradients.c0
     o = run.gate("o")[0, start - 1]
     return gradients.c0 + gradients.h0 * (o * tanh_derivative(run.tanh_c[start - 1, 0]))
+
+
+def hidden_state_jacobian(layer: Any, x: np.ndarray, lag: int) -> np.ndarray:
+    """Total derivative of the last hidden state with respect to the hidden state `lag` steps earlier.
+
+    All H rows come from one backward pass, as in `cell_state_jacobian`.
+
+    Args:
+        layer: a one-layer `nn.RNN` (tanh) or `nn.GRU`.
+        x: one sequence (1, T, D), float64; the walk starts from a zero state.
+        lag: number of time steps k, from 1 to T.
+
+    Returns:
+        Matrix (H, H), `J[i, j]` = d h_T[i] / d h_{T-k}[j].
+
+    Raises:
+        ValueError: for more than one sequence, or a lag outside 1..T.
+    """
+    batch, steps, _ = x.shape
+    if batch != 1 or not 1 <= lag <= steps:
+        raise ValueError(f"batch {batch} and lag {lag} came; expected batch 1 and a lag of 1 to {steps}")
+    hidden = layer.hidden_size
+    forward: Any = gru_reset_after_forward if layer.mode == "GRU" else rnn_forward
+    backward: Any = gru_reset_after_backward if layer.mode == "GRU" else rnn_backward
+    state = {name: value.detach().double() for name, value in layer.state_dict().items()}
+    weights: Any = from_torch("gru" if layer.mode == "GRU" else "rnn", state, layer=0)
+    weights = weights[:4] if layer.mode == "GRU" else weights.merged()
+    h = forward(x, *weights).h[steps - lag]
+    copies = np.repeat(x[:, steps - lag :], hidden, axis=0)
+    run = forward(copies, *weights, np.repeat(h, hidden, axis=0))
+    return backward(run, d_h_n=np.eye(hidden)).h0
 
 
 @dataclass(frozen=True)
@@ -175,10 +213,12 @@ def gradient_by_lag(
     inputs: int = 8,
     lags: tuple[int, ...] = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
 ) -> np.ndarray:
-    """Norm of d h_T / d state_{T-k} over sqrt(H), by lag k; the state is c for the LSTM and h for the RNN.
+    """Norm of d h_T / d state_{T-k} over sqrt(H), by lag k; the state is c for the LSTM, h for RNN and GRU.
+
+    The GRU is PyTorch's, with the reset gate after the product.
 
     Args:
-        initialisation: one of `INITIALISATIONS`.
+        initialisation: one of `LAYERS`.
         generator: source of weights and of standard normal inputs.
         hidden: width of the states.
         inputs: width of the inputs.
@@ -190,18 +230,13 @@ def gradient_by_lag(
     import torch
 
     layer = layer_with(initialisation, inputs, hidden, max(lags), generator)
-    W_x, W_h, b = weights_of(layer)
     x = torch.randn(1, max(lags) + 10, inputs, generator=generator, dtype=torch.float64).numpy()
     if initialisation.startswith("LSTM"):
+        W_x, W_h, b = weights_of(layer)
         run = lstm_forward(x, W_x, W_h, b)
         jacobians = [cell_state_jacobian(run, b, lag, of="h") for lag in lags]
     else:
-        h = rnn_forward(x, W_x, W_h, b).h
-        jacobians = []
-        for lag in lags:
-            copies = np.repeat(x[:, -lag:], hidden, axis=0)
-            run_back = rnn_forward(copies, W_x, W_h, b, np.repeat(h[-lag - 1], hidden, axis=0))
-            jacobians.append(rnn_backward(run_back, d_h_n=np.eye(hidden)).h0)
+        jacobians = [hidden_state_jacobian(layer, x, lag) for lag in lags]
     return np.array([np.linalg.norm(J) / np.sqrt(hidden) for J in jacobians])
 
 
