@@ -1,9 +1,10 @@
 """Test the tests of every assignment, print the figures, and write them as the data that the book shows.
 
-Run as `python -m classroom.report`, or `make grader-report`. Recall: every mistake of the catalogue loses points where it
+Run as `python -m classroom.report`, with names of assignments to measure those alone, or `make grader-report`. Recall: every mistake of the catalogue loses points where it
 is made, and only there, and its hint is shown. Precision: correct solutions written in other ways keep all points.
 Automatic mutants: mechanical changes to the model solutions lose points. Stability: the verdicts are the same for other
-hidden seeds, threads and versions. A sample of all goes through nbgrader itself, and has to get the same points.
+hidden seeds, threads and versions. A sample of all goes through nbgrader itself, and has to get the same points. Each
+assignment has a file of its own in book/grading_report.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from classroom.course import ROOT
+from classroom.course import ROOT, assignments
 from classroom.errors import CourseError
 from classroom.grader_report.measure import (
     all_mutants,
@@ -37,7 +38,7 @@ from classroom.grader_report.measure import (
 from classroom.grader_report.notebooks import Notebook, notebooks
 from refcells.autotest.verdict import question
 
-DATA = ROOT / "book" / "grading_report.json"
+DATA = ROOT / "book" / "grading_report"
 SECTIONS = ("recall", "precision", "mutants", "stability", "nbgrader")
 
 # Hidden seeds of the stability figures: 1 to so many, for a right answer and for each mistake.
@@ -46,6 +47,11 @@ SEEDS, MISTAKE_SEEDS = 200, 30
 LEAST_KILLED = 0.99
 
 Data = dict[str, Any]
+
+
+def own(assignment: str) -> list[Notebook]:
+    """The notebooks of one assignment."""
+    return notebooks(lambda name: name == assignment)
 
 
 def recall(found: Sequence[Notebook], quiet: bool = False) -> Data:
@@ -121,15 +127,15 @@ def mutation(found: Sequence[Notebook], quiet: bool = False) -> Data:
     return table
 
 
-def row(threads: int, trainings: int) -> Data:
-    """Stability in this process: the versions, and the verdicts over the hidden seeds."""
+def row(assignment: str, threads: int, trainings: int) -> Data:
+    """Stability of one assignment in this process: the versions, and the verdicts over the hidden seeds."""
     import torch
 
     torch.set_num_threads(threads)
     passed: dict[str, tuple[int, int]] = {}
     verdicts = 0
     wrong: list[str] = []
-    for notebook in notebooks():
+    for notebook in own(assignment):
         passed |= stable(notebook, SEEDS, trainings)
         if threads == 1:
             count, names = missed(notebook, MISTAKE_SEEDS)
@@ -148,7 +154,7 @@ def row(threads: int, trainings: int) -> Data:
     }
 
 
-def stability(interpreters: Iterable[str], kept: Sequence[Data]) -> list[Data]:
+def stability(assignment: str, interpreters: Iterable[str], kept: Sequence[Data]) -> list[Data]:
     """Rows of this environment, with one and with two threads, and of others, each in a process of its own.
 
     Rows of environments that are not at hand now are kept as they were measured.
@@ -163,7 +169,7 @@ def stability(interpreters: Iterable[str], kept: Sequence[Data]) -> list[Data]:
             **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads)),
         }
         done = subprocess.run(
-            [interpreter, "-m", "classroom.report", "--row", str(threads), str(trainings)],
+            [interpreter, "-m", "classroom.report", "--row", assignment, str(threads), str(trainings)],
             env=environment,
             capture_output=True,
             text=True,
@@ -189,7 +195,7 @@ def sampled(found: Sequence[Notebook], each: int = 4) -> dict[str, list[dict[str
         def some(things: list[Any]) -> list[Any]:
             return things[:: max(1, len(things) // each)][:each]
 
-        own = []
+        submissions = []
         for asked, work, mistake in some(list(applicable(notebook))):
             cell = next(cell for cell in notebook.solutions if work in notebook.defined_in(cell))
             lines = (
@@ -197,10 +203,10 @@ def sampled(found: Sequence[Notebook], each: int = 4) -> dict[str, list[dict[str
                 "from refcells.autotest.verdict import question",
                 f"{work} = next(m for m in question({asked!r}).mistakes if m.name == {mistake.name!r}).make()",
             )
-            own.append({cell: "\n".join(lines)})
-        own += [{variant.cell: variant.code} for variant in some(variants(notebook))]
-        own += [{mutant.cell: mutant.code} for mutant in some(list(all_mutants(notebook)))]
-        jobs[notebook.path] = own
+            submissions.append({cell: "\n".join(lines)})
+        submissions += [{variant.cell: variant.code} for variant in some(variants(notebook))]
+        submissions += [{mutant.cell: mutant.code} for mutant in some(list(all_mutants(notebook)))]
+        jobs[notebook.path] = submissions
     return jobs
 
 
@@ -218,13 +224,13 @@ def through_nbgrader(found: Sequence[Notebook], each: int = 4) -> Data:
         course = make_course(Path(scratch) / "course")
         for assignment in sorted({notebook.assignment for notebook in found}):
             nbgrader(course, "generate_assignment", assignment, "--force")
-            own = {notebook.name: notebook for notebook in found if notebook.assignment == assignment}
-            students = [f"sample-{k:02}" for k in range(max(len(jobs[n.path]) for n in own.values()))]
+            by_name = {notebook.name: notebook for notebook in found if notebook.assignment == assignment}
+            students = [f"sample-{k:02}" for k in range(max(len(jobs[n.path]) for n in by_name.values()))]
             for k, student in enumerate(students):
                 folder = course / "submitted" / student / assignment
                 folder.mkdir(parents=True)
                 for source in sources(assignment):
-                    notebook = own[source.stem]
+                    notebook = by_name[source.stem]
                     written = solution_cells(read_notebook(source))
                     written |= (jobs[notebook.path][k : k + 1] or [{}])[0]
                     handed_in = read_notebook(course / "exercises" / assignment / f"{source.stem}.ipynb")
@@ -235,7 +241,7 @@ def through_nbgrader(found: Sequence[Notebook], each: int = 4) -> Data:
             table = scores(course, assignment)
             for k, student in enumerate(students):
                 given = {(s.notebook, s.question): s.auto for s in table[student]}
-                for name, notebook in own.items():
+                for name, notebook in by_name.items():
                     for job in jobs[notebook.path][k : k + 1]:
                         for test, problem in notebook.grade(notebook.namespace(job)):
                             cells += 1
@@ -328,6 +334,7 @@ def save(data: Data, path: Path) -> bool:
     if {name: value for name, value in before.items() if name != "measured"} == dateless:
         return False
     data["measured"] = datetime.date.today().isoformat()
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return True
 
@@ -337,52 +344,65 @@ def read(path: Path) -> Data:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
+def measured(assignment: str, only: Sequence[str], also: Iterable[str], before: Data, quiet: bool) -> Data:
+    """The figures of one assignment: those asked for anew, the others as they were."""
+    found = own(assignment)
+    parts: Data = {}
+    if "recall" in only:
+        parts["recall"] = recall(found, quiet)
+    if "precision" in only:
+        parts["precision"] = precision(found, quiet)
+    if "mutants" in only:
+        parts["mutants"] = mutation(found, quiet)
+    if "nbgrader" in only:
+        parts["nbgrader"] = through_nbgrader(found)
+    if "stability" in only:
+        parts["stability"] = stability(assignment, also, before.get("stability", []))
+    data: Data = {"command": "make grader-report", "measured": ""} | before | parts
+    data["versions"] = {
+        "python": platform.python_version(),
+        **{name: version(name).partition("+")[0] for name in ("numpy", "torch", "nbgrader")},
+    }
+    data["seeds"] = {"solutions": f"1 to {SEEDS}", "mistakes": f"1 to {MISTAKE_SEEDS}"}
+    return data
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Command line: measure, print, write; 1 if a figure falls short."""
     parser = argparse.ArgumentParser(
         prog="python -m classroom.report", description=(__doc__ or "").split("\n\n")[0]
     )
+    parser.add_argument("assignment", nargs="*", help="assignments to measure; all by default")
     parser.add_argument(
         "--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections to measure anew"
     )
     parser.add_argument(
         "--also", nargs="*", default=[], metavar="PYTHON", help="interpreters with other versions"
     )
-    parser.add_argument("--data", type=Path, default=DATA, help="where the figures are written")
-    parser.add_argument("--row", nargs=2, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder that the figures are written to")
+    parser.add_argument("--row", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.row:
-        print(json.dumps(row(*options.row)))
+        assignment, threads, trainings = options.row
+        print(json.dumps(row(assignment, int(threads), int(trainings))))
         return 0
-    found = notebooks()
-    quiet = not sys.stderr.isatty()
-    try:
-        parts: Data = {}
-        if "recall" in options.only:
-            parts["recall"] = recall(found, quiet)
-        if "precision" in options.only:
-            parts["precision"] = precision(found, quiet)
-        if "mutants" in options.only:
-            parts["mutants"] = mutation(found, quiet)
-        if "nbgrader" in options.only:
-            parts["nbgrader"] = through_nbgrader(found)
-        if "stability" in options.only:
-            parts["stability"] = stability(options.also, read(options.data).get("stability", []))
-    except CourseError as error:
-        print(f"classroom.report: {error}", file=sys.stderr)
-        return 2
-    data: Data = {"command": "make grader-report", "measured": ""} | read(options.data) | parts
-    data["versions"] = {
-        "python": platform.python_version(),
-        **{name: version(name).partition("+")[0] for name in ("numpy", "torch", "nbgrader")},
-    }
-    data["seeds"] = {"solutions": f"1 to {SEEDS}", "mistakes": f"1 to {MISTAKE_SEEDS}"}
-    print(text(data))
-    short = shortcomings(data)
-    for line in short:
-        print(f"falls short: {line}")
-    print(f"written      {options.data}" if save(data, options.data) else f"unchanged    {options.data}")
-    return 1 if short else 0
+    unknown = set(options.assignment) - set(assignments())
+    if unknown:
+        parser.error(f"no assignment {', '.join(sorted(unknown))}; there are {', '.join(assignments())}")
+    fell_short = False
+    for assignment in options.assignment or assignments():
+        path = options.data / f"{assignment}.json"
+        try:
+            data = measured(assignment, options.only, options.also, read(path), not sys.stderr.isatty())
+        except CourseError as error:
+            print(f"classroom.report: {error}", file=sys.stderr)
+            return 2
+        print(text(data))
+        for line in (short := shortcomings(data)):
+            print(f"falls short: {line}")
+        print(f"written      {path}" if save(data, path) else f"unchanged    {path}", flush=True)
+        fell_short = fell_short or bool(short)
+    return 1 if fell_short else 0
 
 
 if __name__ == "__main__":

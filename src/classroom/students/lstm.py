@@ -89,3 +89,12 @@ STUDENTS = [
         ),
     ),
 ]
+
+FEEDBACK = [
+    ("gates-swapped", "scalar_lstm", "the input gate and the forget gate are swapped"),
+    ("h-without-tanh", "vector_lstm", "h is o * c, without the tanh"),
+    ("gradient-not-accumulated", "vector_lstm", "the gradient of c takes the path through h alone"),
+    ("sigmoid-overflows", "vector_lstm", "overflow encountered in exp"),
+    ("clipped-too-late", "torch_lstm", "or only after optimizer.step()"),
+    ("untouched", "torch_lstm", "it is not written yet"),
+]
