@@ -195,6 +195,37 @@ def test_plain_rnn_backward_and_jacobian_equal_the_fast_ones():
         )
 
 
+def test_plain_gru_jacobian_equals_the_fast_backward_pass():
+    for case in QUESTIONS["vector.gru_step_jacobian"].cases(3):
+        x, h, *weights = case.arguments
+        rows = [
+            backward.gru_step_backward(row[None], x[None], h[None], *weights).h_prev[0]
+            for row in np.eye(len(h))
+        ]
+        np.testing.assert_allclose(
+            QUESTIONS["vector.gru_step_jacobian"].reference(*case.arguments), rows, rtol=0, atol=1e-12
+        )
+
+
+def test_converted_scalar_weights_give_the_same_state_in_the_other_convention():
+    convert = QUESTIONS["scalar.convert_update_gate"].reference
+    for case in QUESTIONS["scalar.gru_step"].cases(3):
+        x, h, *weights = case.arguments
+        r, z = scalar.gru_gates(x, h, *convert(*weights))
+        n = scalar.gru_candidate(x, h, r, *convert(*weights))
+        assert z * h + (1 - z) * n == pytest.approx(scalar.gru_step(x, h, *weights), abs=1e-14)
+
+
+def test_shares_rebuild_the_last_state():
+    zs, ns, h = [0.2, 0.9, 0.4, 0.05], [0.5, -0.7, 0.1, 0.9], -0.3
+    shares = QUESTIONS["scalar.gru_shares"].reference(zs)
+    total = sum(share * part for share, part in zip(shares, [h, *ns], strict=True))
+    for z, n in zip(zs, ns, strict=True):
+        h = scalar.gru_update(z, n, h)
+    assert total == pytest.approx(h, abs=1e-15)
+    assert sum(shares) == pytest.approx(1.0, abs=1e-15)
+
+
 def test_plain_two_directions_equal_the_fast_ones():
     for case in QUESTIONS["bidirectional.reverse"].cases(3):
         np.testing.assert_array_equal(

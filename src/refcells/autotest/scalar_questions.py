@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from refcells import scalar
+from refcells.autotest import scalar_gru
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake, within
 from refcells.autotest.verdict import Case, Question
@@ -753,4 +754,4 @@ QUESTIONS = {
             _walk_mistakes(scalar.gru_forward, "gru_step", GRU_STEP_MISTAKES),
         ),
     )
-}
+} | scalar_gru.QUESTIONS

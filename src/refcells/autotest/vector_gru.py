@@ -4,7 +4,7 @@ import numpy as np
 
 from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, biased, weights
 from refcells.autotest.compare import Output
-from refcells.autotest.mistakes import mistake, within
+from refcells.autotest.mistakes import Mistake, edited, mistake, within
 from refcells.autotest.verdict import Case, Question
 from refcells.vector import sigmoid
 
@@ -48,6 +48,19 @@ def gru_step_backward(
     return d_a @ W_x, d_h_prev, d_a.T @ x, d_W_h, d_a.sum(axis=0)
 
 
+def gru_step_jacobian(x: Array, h_prev: Array, W_x: Array, W_h: Array, b: Array) -> Array:
+    """Jacobian of one step of one sequence, dh / dh_prev: row i, column j is d h[i] / d h_prev[j]."""
+    W_hr, W_hz, W_hn = np.split(W_h, 3)
+    a_xr, a_xz, a_xn = np.split(W_x @ x + b, 3)
+    r, z = sigmoid(a_xr + W_hr @ h_prev), sigmoid(a_xz + W_hz @ h_prev)
+    n = np.tanh(a_xn + W_hn @ (r * h_prev))
+    kept = np.diag(1 - z)
+    by_z = ((n - h_prev) * z * (1 - z))[:, None] * W_hz
+    inner = np.diag(r) + (h_prev * r * (1 - r))[:, None] * W_hr
+    by_n = (z * (1 - n**2))[:, None] * (W_hn @ inner)
+    return kept + by_z + by_n
+
+
 # --- cases ----------------------------------------------------------------------------------------------------------
 
 
@@ -68,6 +81,17 @@ def _step_cases(seed: int) -> list[Case]:
         Case("the past reset in the candidate (r = 0, z = 1)", (x, h, W_x, W_h, saturated(r=-30, z=30))),
         Case("everything at once", (x, h, W_x, W_h, b)),
         Case("a batch of one", (x[:1], h[:1], W_x, W_h, b)),
+    ]
+
+
+def _extreme_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    W_x, W_h, b = weights(rng, 3)
+    x, h = rng.normal(size=(B, D)), away_from_zero(rng, B, H, high=0.9)
+    return [
+        Case("pre-activations around 1000", (x, h, W_x, W_h, b + 1000)),
+        Case("pre-activations around -1000", (x, h, W_x, W_h, b - 1000)),
+        Case("inputs around +-1000", (1000 * np.sign(x), h, W_x, W_h, b)),
     ]
 
 
@@ -92,6 +116,20 @@ def _step_backward_cases(seed: int) -> list[Case]:
         Case("the past reset (r = 0)", (d_h, x, h, W_x, W_h, biased(b, "rzn", {"r": -30}))),
         Case("a previous state of zero", (d_h, x, np.zeros((B, H)), W_x, W_h, b)),
         Case("everything at once", (d_h, x, h, W_x, W_h, b)),
+    ]
+
+
+def _jacobian_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+    W_x, W_h, b = weights(rng, 3, high=0.6)
+    x, h = rng.normal(size=D), away_from_zero(rng, H, high=0.9)
+    return [
+        Case("a saturated copy (z = 0)", (x, h, W_x, W_h, biased(b, "rzn", {"z": -30}))),
+        Case("recurrent weights of zero", (x, h, W_x, 0 * W_h, b)),
+        Case("everything written (z = 1)", (x, h, W_x, W_h, biased(b, "rzn", {"z": 30}))),
+        Case("the past reset (r = 0)", (x, h, W_x, W_h, biased(b, "rzn", {"r": -30}))),
+        Case("a previous state of zero", (x, 0 * h, W_x, W_h, b)),
+        Case("everything at once", (x, h, W_x, W_h, b)),
     ]
 
 
@@ -204,11 +242,35 @@ STEP_MISTAKES = (
         ("b_r, b_z, b_n = np.split(b, 3)", "b_r = b_z = b_n = 0"),
     ),
     mistake(
+        "no recurrence in the gates",
+        "the previous hidden state does not reach the two gates.",
+        "makemore PR#3",
+        gru_step,
+        (" + h_prev @ W_hr.T", ""),
+        (" + h_prev @ W_hz.T", ""),
+    ),
+    mistake(
         "recurrent blocks not transposed",
         "the recurrent weights of each gate are used without the transpose: h_prev @ W.T, not h_prev @ W.",
         "sherjilozair/ctc#1",
         gru_step,
         ("np.split(W_h, 3)", "(W.T for W in np.split(W_h, 3))"),
+    ),
+)
+
+EXTREME_MISTAKES = (
+    Mistake(
+        "sigmoid overflow",
+        "sigma is written 1 / (1 + exp(-a)), which asks for exp(1000) at a = -1000; take a form that never does.",
+        "karpathy/neuraltalk#2",
+        lambda: edited(gru_step, sigmoid=lambda a: 1 / (1 + np.exp(-a))),
+    ),
+    Mistake(
+        "sigmoid as a quotient",
+        "sigma is written exp(a) / (1 + exp(a)), which is infinity over infinity at a = 1000; take a form that never "
+        "asks for so large a number.",
+        "karpathy/neuraltalk#2",
+        lambda: edited(gru_step, sigmoid=lambda a: np.exp(a) / (1 + np.exp(a))),
     ),
 )
 
@@ -325,11 +387,138 @@ STEP_BACKWARD_MISTAKES = (
         (_D_N, _D_N.replace("z * ", "")),
     ),
     mistake(
+        "z reversed",
+        "z is taken to be the share that is kept, as in PyTorch; here h is (1 - z) * h_prev + z * n.",
+        "ageron/handson-ml#563, keras#785",
+        gru_step_backward,
+        (_PATHS, _PATHS.replace("d_h * (1 - z)", "d_h * z")),
+        (_D_Z, _D_Z.replace("n - h_prev", "h_prev - n")),
+        (_D_N, _D_N.replace("z * ", "(1 - z) * ")),
+    ),
+    mistake(
+        "gate derivatives missing",
+        "the derivatives of the gates' own sigmoid and tanh are missing: the gradient stops at the gates' values.",
+        "the exercise",
+        gru_step_backward,
+        (_D_R, _D_R.replace(" * r * (1 - r)", "")),
+        (_D_Z, _D_Z.replace(" * z * (1 - z)", "")),
+        (_D_N, "d_a_n = d_h * z"),
+    ),
+    mistake(
+        "mean over the batch",
+        "the weights' gradients are means over the batch; the loss's gradient is the sum.",
+        "the exercise",
+        gru_step_backward,
+        (
+            "return d_a @ W_x, d_h_prev, d_a.T @ x, d_W_h, d_a.sum(axis=0)",
+            "return d_a @ W_x, d_h_prev, d_a.T @ x / len(x), d_W_h / len(x), d_a.mean(axis=0)",
+        ),
+    ),
+    mistake(
+        "one gate's gradient for all",
+        "one gate's gradient is copied to the others.",
+        "hanbt/learn_dl#53",
+        gru_step_backward,
+        ("[d_a_r, d_a_z, d_a_n]", "[d_a_r, d_a_r, d_a_r]"),
+    ),
+    mistake(
         "blocks in another order",
         "the blocks of the gates' gradients are stacked z, r, n; they have to be r, z, n.",
         "distillpub/post--memorization-in-rnns#24",
         gru_step_backward,
         ("[d_a_r, d_a_z, d_a_n]", "[d_a_z, d_a_r, d_a_n]"),
+    ),
+)
+
+_KEPT = "kept = np.diag(1 - z)"
+_BY_Z = "by_z = ((n - h_prev) * z * (1 - z))[:, None] * W_hz"
+_INNER = "inner = np.diag(r) + (h_prev * r * (1 - r))[:, None] * W_hr"
+_BY_N = "by_n = (z * (1 - n**2))[:, None] * (W_hn @ inner)"
+_SUM_OF_PATHS = "return kept + by_z + by_n"
+
+JACOBIAN_MISTAKES = (
+    mistake(
+        "transposed",
+        "the Jacobian is transposed: here row i, column j is d h[i] / d h_prev[j].",
+        "layouts differ between libraries",
+        gru_step_jacobian,
+        (_SUM_OF_PATHS, "return (kept + by_z + by_n).T"),
+    ),
+    mistake(
+        "blend alone",
+        "only the direct path is there, diag(1 - z): h_prev also moves both gates and the candidate.",
+        "the exercise",
+        gru_step_jacobian,
+        (_SUM_OF_PATHS, "return kept"),
+    ),
+    mistake(
+        "path through the blend missing",
+        "the direct path through the blend is missing: diag(1 - z).",
+        "Halfish/cs231n#4",
+        gru_step_jacobian,
+        (_SUM_OF_PATHS, "return by_z + by_n"),
+    ),
+    mistake(
+        "path through the update gate missing",
+        "the path through the update gate is missing: h_prev moves z, and z decides between h_prev and n.",
+        "Halfish/cs231n#4",
+        gru_step_jacobian,
+        (_SUM_OF_PATHS, "return kept + by_n"),
+    ),
+    mistake(
+        "path through the candidate missing",
+        "the path through the candidate is missing.",
+        "Halfish/cs231n#4",
+        gru_step_jacobian,
+        (_SUM_OF_PATHS, "return kept + by_z"),
+    ),
+    mistake(
+        "path through the reset gate missing",
+        "the reset gate is treated as a constant: h_prev moves r, and r scales what the candidate sees.",
+        "the exercise",
+        gru_step_jacobian,
+        (_INNER, "inner = np.diag(r)"),
+    ),
+    mistake(
+        "reset gate ignored in the candidate",
+        "the candidate's path lacks the reset gate: the candidate saw r * h_prev.",
+        "zhiyongc/GRU-D#2",
+        gru_step_jacobian,
+        (_INNER, "inner = np.eye(len(r))"),
+    ),
+    mistake(
+        "sign of the update gate's path",
+        "the update gate's path has the wrong sign: h grows with z where n is larger, so it is n - h_prev.",
+        "ageron/handson-ml#563",
+        gru_step_jacobian,
+        (_BY_Z, _BY_Z.replace("n - h_prev", "h_prev - n")),
+    ),
+    mistake(
+        "z reversed",
+        "z is taken to be the share that is kept, as in PyTorch; here the direct path is 1 - z and the candidate's z.",
+        "ageron/handson-ml#563, keras#785",
+        gru_step_jacobian,
+        (_KEPT, "kept = np.diag(z)"),
+        (_BY_Z, _BY_Z.replace("n - h_prev", "h_prev - n")),
+        (_BY_N, _BY_N.replace("(z *", "((1 - z) *")),
+    ),
+    mistake(
+        "sigma for its derivative",
+        "sigma stands where its derivative belongs: s * (1 - s), with s the gate's value.",
+        "CaptainE/RNN-LSTM-in-numpy#1",
+        gru_step_jacobian,
+        (_BY_Z, _BY_Z.replace(" * (1 - z)", "")),
+        (_INNER, _INNER.replace(" * (1 - r)", "")),
+    ),
+    mistake(
+        "derivatives on the columns",
+        "the derivatives of the gates and of tanh scale the columns; a row of the Jacobian belongs to one new unit, so "
+        "they scale the rows.",
+        "layouts differ between libraries",
+        gru_step_jacobian,
+        (_BY_Z, _BY_Z.replace("[:, None]", "")),
+        (_INNER, _INNER.replace("[:, None]", "")),
+        (_BY_N, _BY_N.replace("[:, None]", "")),
     ),
 )
 
@@ -344,6 +533,15 @@ QUESTIONS = {
             (Output("hidden state h", ("batch", "hidden")),),
             _step_cases,
             STEP_MISTAKES,
+        ),
+        Question(
+            "vector.gru_step_extremes",
+            gru_step,
+            (Output("hidden state h", ("batch", "hidden")),),
+            _extreme_cases,
+            EXTREME_MISTAKES,
+            quiet=True,
+            title="gru_step",
         ),
         Question(
             "vector.gru_forward",
@@ -367,6 +565,13 @@ QUESTIONS = {
             ),
             _step_backward_cases,
             STEP_BACKWARD_MISTAKES,
+        ),
+        Question(
+            "vector.gru_step_jacobian",
+            gru_step_jacobian,
+            (Output("Jacobian", ("hidden", "previous hidden")),),
+            _jacobian_cases,
+            JACOBIAN_MISTAKES,
         ),
     )
 }
