@@ -24,6 +24,7 @@ RUNS = [
     for lr in (0.01, 0.1)
     for seed in range(3)
 ]
+TAGS = ("defined", "parameter", "keyword", "assigned", "called", "owner", "read")
 DRAWN = {
     "rnn_cell": figures.rnn_cell,
     "lstm_cell": figures.lstm_cell,
@@ -42,6 +43,13 @@ DRAWN = {
     "gate_heatmap": lambda: figures.gate_heatmap(
         ["the", "keys"], {"$f$": np.array([0.9, 0.2]), "$g$": np.array([-0.5, 0.01])}
     ),
+    "two_directions": figures.two_directions,
+    "reversals": figures.reversals,
+    "which_state": figures.which_state,
+    "recall_by_tag": lambda: figures.recall_by_tag(
+        TAGS, {way: [np.linspace(0, 1, len(TAGS))] for way in ("left to right", "right to left", "both")}
+    ),
+    "confusions": lambda: figures.confusions(TAGS, {"left to right": np.ones((7, 7)), "both": np.eye(7)}),
 }
 
 
@@ -155,6 +163,10 @@ def test_the_style_sheet_still_has_that_filter():
 
 
 class TestRefusals:
+    def test_confusion_of_another_size(self):
+        with pytest.raises(ValueError, match="one row a tag"):
+            figures.confusions(TAGS, {"both": np.eye(3)})
+
     def test_heatmap_with_a_row_of_the_wrong_length(self):
         with pytest.raises(ValueError, match="one value a word"):
             figures.gate_heatmap(["the", "keys"], {"f": np.ones(3)})

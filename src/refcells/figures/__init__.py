@@ -4,6 +4,13 @@ The figures are drawn from the course's own cells, in one style (`refcells.figur
 is measured by `refcells.figures.measure` and handed over as data, so that a page can quote the same numbers.
 """
 
+from refcells.figures.bidirectional import (
+    confusions,
+    recall_by_tag,
+    reversals,
+    two_directions,
+    which_state,
+)
 from refcells.figures.curves import content_times_control, gate_curves, kept_share, without_forget_gate
 from refcells.figures.diagrams import lstm_cell, rnn_cell, two_states
 from refcells.figures.plots import direct_against_full, gate_heatmap, gradient_by_lag, learning_rate_sweep
@@ -11,6 +18,7 @@ from refcells.figures.style import CourseFigure
 
 __all__ = [
     "CourseFigure",
+    "confusions",
     "content_times_control",
     "direct_against_full",
     "gate_curves",
@@ -19,7 +27,11 @@ __all__ = [
     "kept_share",
     "learning_rate_sweep",
     "lstm_cell",
+    "recall_by_tag",
+    "reversals",
     "rnn_cell",
+    "two_directions",
     "two_states",
+    "which_state",
     "without_forget_gate",
 ]
