@@ -70,9 +70,7 @@ def loss_of(function: Callable[..., Any], scores: Array, y: Array, mask: Array) 
     leaf = _tensor(scores, grad=True)
     loss = function(leaf, torch.tensor(y), torch.tensor(mask))
     if not isinstance(loss, torch.Tensor):
-        raise Unfit(
-            f"a {type(loss).__name__} came back; expected the loss as a tensor, to call backward on"
-        )
+        raise Unfit(f"a {type(loss).__name__} came back; expected the loss as a tensor, to call backward on")
     if loss.dim():
         raise Unfit(f"a tensor of shape {tuple(loss.shape)} came back; expected the loss, one number")
     if loss.grad_fn is None:

@@ -220,7 +220,7 @@ PAD_MISTAKES = (
     mistake(
         "cut to the shortest",
         "the sequences are cut to the shortest one; expected is that none loses a step.",
-        "truncation",
+        "the exercise",
         pad,
         ("lengths.max()", "lengths.min()"),
         (_ROW, "x[row] = sequence[:steps]"),
