@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from refcells.autotest.compare import a_or_an
 from refcells.autotest.probes import _after_updates, _array, _built, _counting, _pair, _tensor
 from refcells.autotest.verdict import Unfit
 from refcells.tasks import tagging
@@ -59,7 +60,7 @@ def mask_of(function: Callable[..., Any], lengths: Array, steps: int) -> Array:
     """A mask as 0 and 1."""
     mask = function(torch.tensor(lengths), steps)
     if not isinstance(mask, torch.Tensor):
-        raise Unfit(f"a {type(mask).__name__} came back; expected a tensor")
+        raise Unfit(f"{a_or_an(type(mask).__name__)} came back; expected a tensor")
     if mask.dtype != torch.bool:
         raise Unfit(f"the mask holds {mask.dtype}; expected torch.bool, which a comparison gives")
     return mask.double().numpy()
@@ -70,7 +71,9 @@ def loss_of(function: Callable[..., Any], scores: Array, y: Array, mask: Array) 
     leaf = _tensor(scores, grad=True)
     loss = function(leaf, torch.tensor(y), torch.tensor(mask))
     if not isinstance(loss, torch.Tensor):
-        raise Unfit(f"a {type(loss).__name__} came back; expected the loss as a tensor, to call backward on")
+        raise Unfit(
+            f"{a_or_an(type(loss).__name__)} came back; expected the loss as a tensor, to call backward on"
+        )
     if loss.dim():
         raise Unfit(f"a tensor of shape {tuple(loss.shape)} came back; expected the loss, one number")
     if loss.grad_fn is None:
@@ -85,7 +88,7 @@ def accuracy_of(function: Callable[..., Any], scores: Array, y: Array, mask: Arr
     if isinstance(share, torch.Tensor) and share.dim() == 0:
         share = share.item()
     if not isinstance(share, float | int):
-        raise Unfit(f"a {type(share).__name__} came back; expected one number between 0 and 1")
+        raise Unfit(f"{a_or_an(type(share).__name__)} came back; expected one number between 0 and 1")
     return float(share)
 
 
@@ -93,7 +96,7 @@ def tagged(cls: Callable[..., Any], sizes: Sequence[int], state: State, x: Array
     """A tagger's scores at the steps that are there; at padded steps, which nobody reads, 0."""
     module = cls(*sizes)
     if not isinstance(module, nn.Module):
-        raise Unfit(f"it gave a {type(module).__name__}; expected a torch.nn.Module")
+        raise Unfit(f"it gave {a_or_an(type(module).__name__)}; expected a torch.nn.Module")
     module = module.double()
     own = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
     expected = {name: array.shape for name, array in state.items()}
@@ -157,7 +160,7 @@ def _held_out_accuracy(
     with _counting(allow):
         model = function(steps, torch.Generator().manual_seed(seed))
     if not isinstance(model, nn.Module):
-        raise Unfit(f"a {type(model).__name__} came back; expected the trained model")
+        raise Unfit(f"{a_or_an(type(model).__name__)} came back; expected the trained model")
     x, y, lengths = tagging(
         HELD_OUT, steps, generator=torch.Generator().manual_seed(seed + 1), shortest=shortest
     )
