@@ -73,3 +73,13 @@ STUDENTS = [
         words=None,
     ),
 ]
+
+FEEDBACK = [
+    ("starts-in-the-padding", "bidirectional", "the backward direction would start in the padding"),
+    ("starts-in-the-padding", "torch_tagging", "the layer reads the padded batch as it is"),
+    ("takes-the-last-output", "bidirectional", "both halves are taken at each sequence's last step"),
+    ("takes-the-last-output", "torch_tagging", "output[:, -1] is taken"),
+    ("does-not-put-back", "bidirectional", "are not put back in the order of time"),
+    ("does-not-put-back", "torch_tagging", "the batch was sorted by length and not put back"),
+    ("counts-the-padding", "torch_tagging", "the mask is not used"),
+]
