@@ -25,7 +25,17 @@ RUNS = [
     for seed in range(3)
 ]
 TAGS = ("defined", "parameter", "keyword", "assigned", "called", "owner", "read")
+COSTS = [
+    {"layer": layer, "steps": steps, "seconds": steps * 1e-4}
+    for layer in ("RNN", "LSTM", "GRU", "attention")
+    for steps in (64, 128, 256, 512)
+]
 DRAWN = {
+    "chain_and_attention": figures.chain_and_attention,
+    "cost_by_length": lambda: figures.cost_by_length(COSTS),
+    "step_cost": lambda: figures.step_cost(COSTS, 128),
+    "forecast_errors": lambda: figures.forecast_errors({"last year": 30.0}, {"GRU": [16.0, 17.0]}),
+    "timeline": figures.timeline,
     "rnn_cell": figures.rnn_cell,
     "lstm_cell": figures.lstm_cell,
     "two_states": figures.two_states,
@@ -173,4 +183,4 @@ class TestRefusals:
 
     def test_unknown_initialisation(self):
         with pytest.raises(ValueError, match="expected one of"):
-            measure.layer_with("GRU, default", 2, 3, 10, seeded())
+            measure.layer_with("GRU, forget bias 1", 2, 3, 10, seeded())

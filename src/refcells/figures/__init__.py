@@ -11,6 +11,13 @@ from refcells.figures.bidirectional import (
     two_directions,
     which_state,
 )
+from refcells.figures.choosing import (
+    chain_and_attention,
+    cost_by_length,
+    forecast_errors,
+    step_cost,
+    timeline,
+)
 from refcells.figures.curves import content_times_control, gate_curves, kept_share, without_forget_gate
 from refcells.figures.diagrams import lstm_cell, rnn_cell, two_states
 from refcells.figures.plots import direct_against_full, gate_heatmap, gradient_by_lag, learning_rate_sweep
@@ -18,9 +25,12 @@ from refcells.figures.style import CourseFigure
 
 __all__ = [
     "CourseFigure",
+    "chain_and_attention",
     "confusions",
     "content_times_control",
+    "cost_by_length",
     "direct_against_full",
+    "forecast_errors",
     "gate_curves",
     "gate_heatmap",
     "gradient_by_lag",
@@ -30,6 +40,8 @@ __all__ = [
     "recall_by_tag",
     "reversals",
     "rnn_cell",
+    "step_cost",
+    "timeline",
     "two_directions",
     "two_states",
     "which_state",
