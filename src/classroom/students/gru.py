@@ -40,3 +40,10 @@ STUDENTS = [
         words=None,
     ),
 ]
+
+FEEDBACK = [
+    ("z-the-other-way", "scalar_gru", "in this course it is the share that is written"),
+    ("pytorch-from-memory", "vector_gru", "the reset gate is applied after the matrix product"),
+    ("paths-forgotten", "vector_gru", "lacks the paths through the two gates"),
+    ("untouched", "vector_gru", "it is not written yet"),
+]
