@@ -7,7 +7,7 @@ ask for and that mistakes are made in. Tests hold them equal to the fast forms i
 
 import numpy as np
 
-from refcells.autotest import vector_gru, vector_rnn
+from refcells.autotest import vector_gradients, vector_gru, vector_padded, vector_rnn
 from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, biased, weights
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake, within
@@ -616,4 +616,6 @@ QUESTIONS = (
     }
     | vector_rnn.QUESTIONS
     | vector_gru.QUESTIONS
+    | vector_padded.QUESTIONS
+    | vector_gradients.QUESTIONS
 )
