@@ -36,7 +36,7 @@ def _built(cls: Callable[..., Any], sizes: Sequence[int], state: State | None = 
             module.load_state_dict({name: _tensor(array) for name, array in state.items()})
         except RuntimeError as error:
             reason = " ".join(str(error).split()[:60])
-            raise Unfit(f"the state dict of nn.LSTMCell does not load: {reason}") from None
+            raise Unfit(f"the state dict of PyTorch's own does not load: {reason}") from None
     return module
 
 
@@ -53,7 +53,9 @@ def _array(value: Any, name: str) -> Array:
     return value.detach().numpy()
 
 
-def parameter_shapes(cls: Callable[..., Any], sizes: Sequence[int], names: Sequence[str]) -> list[list[int]]:
+def parameter_shapes(
+    cls: Callable[..., Any], sizes: Sequence[int], names: Sequence[str], gates: int = 4
+) -> list[list[int]]:
     """Shapes of the named parameters; the module has to have these and no others, drawn as PyTorch draws them."""
     parameters = dict(_built(cls, sizes).named_parameters())
     missing = [name for name in names if name not in parameters]
@@ -63,7 +65,7 @@ def parameter_shapes(cls: Callable[..., Any], sizes: Sequence[int], names: Seque
         raise Unfit(f"its parameters are {there}; expected {', '.join(names)}")
     shapes = [list(parameters[name].shape) + [0] * (2 - parameters[name].dim()) for name in names]
     hidden = sizes[1]
-    if all(shape[0] == 4 * hidden for shape in shapes):
+    if all(shape[0] == gates * hidden for shape in shapes):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             _check_uniform(_built(cls, (20, 30)), 30**-0.5)

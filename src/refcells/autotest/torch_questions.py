@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from refcells import torch_cells
-from refcells.autotest import probes
+from refcells.autotest import probes, torch_bptt, torch_rnn
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake
 from refcells.autotest.verdict import Case, Question
@@ -643,87 +643,94 @@ GRADIENTS: Sequence[Output] = (
     *(Output(f"gradient of {name}") for name in NAMES),
 )
 
-QUESTIONS = {
-    question.name: question
-    for question in (
-        Question(
-            "torch.FusedLSTMCell_parameters",
-            LSTMCell,
-            (Output("list of shapes of weight_ih, weight_hh, bias_ih, bias_hh"),),
-            _shapes_cases,
-            PARAMETERS_MISTAKES,
-            probe=probes.parameter_shapes,
-            title="FusedLSTMCell",
-        ),
-        Question(
-            "torch.FusedLSTMCell",
-            LSTMCell,
-            STATES,
-            _cell_cases,
-            CELL_MISTAKES,
-            probe=probes.cell_step,
-        ),
-        Question(
-            "torch.FusedLSTMCell_gradients",
-            LSTMCell,
-            tuple(GRADIENTS),
-            _gradient_cases,
-            GRADIENT_MISTAKES,
-            probe=probes.cell_gradients,
-            title="FusedLSTMCell",
-        ),
-        Question(
-            "torch.unroll",
-            unroll,
-            (
-                Output("output", ("batch", "time", "hidden")),
-                Output("last hidden state h_n", ("batch", "hidden")),
-                Output("last cell state c_n", ("batch", "hidden")),
-                Output("gradient of x", ("batch", "time", "input")),
+QUESTIONS = (
+    {
+        question.name: question
+        for question in (
+            Question(
+                "torch.FusedLSTMCell_parameters",
+                LSTMCell,
+                (Output("list of shapes of weight_ih, weight_hh, bias_ih, bias_hh"),),
+                _shapes_cases,
+                PARAMETERS_MISTAKES,
+                probe=probes.parameter_shapes,
+                title="FusedLSTMCell",
             ),
-            _unroll_cases,
-            UNROLL_MISTAKES,
-            probe=probes.unrolled,
-        ),
-        Question(
-            "torch.set_forget_bias",
-            set_forget_bias,
-            (Output("sum of bias_ih and bias_hh", ("4 hidden",)), Output("bias of the other gates")),
-            _bias_cases,
-            BIAS_MISTAKES,
-            probe=probes.biases_after,
-        ),
-        Question(
-            "torch.train_step",
-            train_step,
-            (Output("loss", ("update",)), Output("weight after each update", ("update", "class", "input"))),
-            _train_cases,
-            TRAIN_MISTAKES,
-            probe=probes.trained,
-            seconds=FIRST_OPTIMISER,
-        ),
-        Question(
-            "torch.train_in_chunks",
-            train_in_chunks,
-            (
-                Output("losses", ("chunk",)),
-                Output("weight_ih after training", ("4 hidden", "input")),
-                Output("weight_hh after training", ("4 hidden", "hidden")),
+            Question(
+                "torch.FusedLSTMCell",
+                LSTMCell,
+                STATES,
+                _cell_cases,
+                CELL_MISTAKES,
+                probe=probes.cell_step,
             ),
-            _chunk_cases,
-            CHUNK_MISTAKES,
-            probe=probes.trained_in_chunks,
-            seconds=FIRST_OPTIMISER,
-        ),
-        Question(
-            "torch.train_to_remember",
-            train_to_remember,
-            (Output("accuracy"),),
-            _remember_cases,
-            REMEMBER_MISTAKES,
-            probe=probes.remembered,
-            accept=_learned,
-            seconds=50.0,
-        ),
-    )
-}
+            Question(
+                "torch.FusedLSTMCell_gradients",
+                LSTMCell,
+                tuple(GRADIENTS),
+                _gradient_cases,
+                GRADIENT_MISTAKES,
+                probe=probes.cell_gradients,
+                title="FusedLSTMCell",
+            ),
+            Question(
+                "torch.unroll",
+                unroll,
+                (
+                    Output("output", ("batch", "time", "hidden")),
+                    Output("last hidden state h_n", ("batch", "hidden")),
+                    Output("last cell state c_n", ("batch", "hidden")),
+                    Output("gradient of x", ("batch", "time", "input")),
+                ),
+                _unroll_cases,
+                UNROLL_MISTAKES,
+                probe=probes.unrolled,
+            ),
+            Question(
+                "torch.set_forget_bias",
+                set_forget_bias,
+                (Output("sum of bias_ih and bias_hh", ("4 hidden",)), Output("bias of the other gates")),
+                _bias_cases,
+                BIAS_MISTAKES,
+                probe=probes.biases_after,
+            ),
+            Question(
+                "torch.train_step",
+                train_step,
+                (
+                    Output("loss", ("update",)),
+                    Output("weight after each update", ("update", "class", "input")),
+                ),
+                _train_cases,
+                TRAIN_MISTAKES,
+                probe=probes.trained,
+                seconds=FIRST_OPTIMISER,
+            ),
+            Question(
+                "torch.train_in_chunks",
+                train_in_chunks,
+                (
+                    Output("losses", ("chunk",)),
+                    Output("weight_ih after training", ("4 hidden", "input")),
+                    Output("weight_hh after training", ("4 hidden", "hidden")),
+                ),
+                _chunk_cases,
+                CHUNK_MISTAKES,
+                probe=probes.trained_in_chunks,
+                seconds=FIRST_OPTIMISER,
+            ),
+            Question(
+                "torch.train_to_remember",
+                train_to_remember,
+                (Output("accuracy"),),
+                _remember_cases,
+                REMEMBER_MISTAKES,
+                probe=probes.remembered,
+                accept=_learned,
+                seconds=50.0,
+            ),
+        )
+    }
+    | torch_rnn.QUESTIONS
+    | torch_bptt.QUESTIONS
+)
