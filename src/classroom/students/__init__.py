@@ -16,4 +16,6 @@ _MODULES = {
     if module.name != "kinds"
 }
 CLASS: dict[str, list[Student]] = {name: module.STUDENTS for name, module in _MODULES.items()}
-FEEDBACK: dict[str, list[tuple[str, str, str]]] = {name: module.FEEDBACK for name, module in _MODULES.items()}
+FEEDBACK: dict[str, list[tuple[str, str, str]]] = {
+    name: getattr(module, "FEEDBACK", []) for name, module in _MODULES.items()
+}
