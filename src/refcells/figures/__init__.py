@@ -4,12 +4,17 @@ The figures are drawn from the course's own cells, in one style (`refcells.figur
 is measured by `refcells.figures.measure` and handed over as data, so that a page can quote the same numbers.
 """
 
-from refcells.figures.bidirectional import (
-    confusions,
-    recall_by_tag,
-    reversals,
-    two_directions,
-    which_state,
+from refcells.figures.bidirectional import confusions, recall_by_tag, reversals, two_directions, which_state
+from refcells.figures.bptt import (
+    clipping_runs,
+    clipping_surface,
+    difference_error,
+    jacobian_chain,
+    rnn_gradient_by_lag,
+    transient_growth,
+    truncated_windows,
+    two_paths,
+    unrolled_gradients,
 )
 from refcells.figures.choosing import (
     chain_and_attention,
@@ -26,24 +31,33 @@ from refcells.figures.style import CourseFigure
 __all__ = [
     "CourseFigure",
     "chain_and_attention",
+    "clipping_runs",
+    "clipping_surface",
     "confusions",
     "content_times_control",
     "cost_by_length",
+    "difference_error",
     "direct_against_full",
     "forecast_errors",
     "gate_curves",
     "gate_heatmap",
     "gradient_by_lag",
+    "jacobian_chain",
     "kept_share",
     "learning_rate_sweep",
     "lstm_cell",
     "recall_by_tag",
     "reversals",
     "rnn_cell",
+    "rnn_gradient_by_lag",
     "step_cost",
     "timeline",
+    "transient_growth",
+    "truncated_windows",
     "two_directions",
+    "two_paths",
     "two_states",
+    "unrolled_gradients",
     "which_state",
     "without_forget_gate",
 ]
