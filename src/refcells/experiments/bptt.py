@@ -141,7 +141,7 @@ def _clipping_close(kept: dict[str, Any], again: dict[str, Any]) -> bool:
 SEEDS = range(5)
 EXPERIMENTS = [
     Experiment(
-        "rnn_lags",
+        "bptt-lags",
         lag_run,
         [
             {"initialisation": name, "steps": steps, "lr": lr, "seed": seed}
@@ -154,7 +154,7 @@ EXPERIMENTS = [
         close=_same_side,
     ),
     Experiment(
-        "clipping",
+        "bptt-clipping",
         clipping_run,
         [
             {"clip": clip, "lr": lr, "seed": seed}
@@ -166,7 +166,7 @@ EXPERIMENTS = [
         close=_clipping_close,
     ),
     Experiment(
-        "truncation",
+        "bptt-truncation",
         truncation_run,
         [
             {"initialisation": name, "chunk": chunk, "lr": lr, "seed": seed}
