@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from refcells import figures  # noqa: E402
-from refcells.figures import measure, style  # noqa: E402
+from refcells.figures import measure, measure_bptt, style  # noqa: E402
 
 
 def seeded(seed=0):
@@ -30,6 +30,19 @@ COSTS = [
     for layer in ("RNN", "LSTM", "GRU", "attention")
     for steps in (64, 128, 256, 512)
 ]
+CLIPPING = [
+    {
+        "clip": clip,
+        "lr": lr,
+        "seed": seed,
+        "accuracy": 0.2 + lr + seed / 9,
+        "norm": [0.5, 7.0, 3.0],
+        "loss": [2.0] * 3,
+    }
+    for clip in (None, 1.0)
+    for lr in (0.1, 0.3)
+    for seed in range(2)
+]
 DRAWN = {
     "chain_and_attention": figures.chain_and_attention,
     "cost_by_length": lambda: figures.cost_by_length(COSTS),
@@ -39,6 +52,23 @@ DRAWN = {
     "rnn_cell": figures.rnn_cell,
     "lstm_cell": figures.lstm_cell,
     "two_states": figures.two_states,
+    "unrolled_gradients": figures.unrolled_gradients,
+    "two_paths": figures.two_paths,
+    "jacobian_chain": figures.jacobian_chain,
+    "truncated_windows": figures.truncated_windows,
+    "rnn_gradient_by_lag": lambda: figures.rnn_gradient_by_lag(
+        {start: [measure_bptt.plain_rnn(start, seeded(), lags=LAGS)] for start in measure_bptt.RNN_STARTS}
+    ),
+    "transient_growth": lambda: figures.transient_growth(
+        {"one": np.array([1.0, 3.0, 2.0]), "other": np.array([1.0, 0.9, 0.81])}, radius=0.9
+    ),
+    "difference_error": lambda: figures.difference_error(
+        [1e-8, 1e-5, 1e-2], {name: np.array([1e-4, 1e-9, 1e-3]) for name in ("a", "b", "c")}
+    ),
+    "clipping_surface": lambda: figures.clipping_surface(
+        measure_bptt.cliff_descent(None, updates=12), measure_bptt.cliff_descent(1.0, updates=12)
+    ),
+    "clipping_runs": lambda: figures.clipping_runs(CLIPPING, lr=0.1, chance=0.125),
     "gate_curves": figures.gate_curves,
     "content_times_control": figures.content_times_control,
     "kept_share": figures.kept_share,

@@ -25,6 +25,7 @@ __all__ = [
     "cliff_descent",
     "cliff_loss",
     "difference_errors",
+    "jacobian_before_and_after",
     "plain_rnn",
     "power_norms",
 ]
@@ -100,6 +101,55 @@ def plain_rnn(
         lags=np.array(lags),
         jacobians=np.array(norms),
     )
+
+
+def jacobian_before_and_after(
+    seed: int, *, steps: int = 20, lr: float = 0.003, updates: int = 300, hidden: int = 32, symbols: int = 8
+) -> tuple[float, float, float]:
+    """Train a default RNN on remember-first, and measure the way back to the symbol before and after.
+
+    The network and its training are those of `measure.remember_first_run`.
+
+    Args:
+        seed: seed of weights and of all sequences.
+        steps: sequence length, in time steps.
+        lr: Adam's learning rate.
+        updates: largest number of updates; training stops early at 99.5 percent.
+        hidden: width of the states.
+        symbols: number of symbols.
+
+    Returns:
+        Frobenius norm of d h_T / d h_1 over sqrt(H), the median over one sequence a symbol, before and after
+        training; and the held-out accuracy at the end.
+    """
+    import torch
+
+    from refcells.tasks import remember_first
+    from refcells.training import LastStepClassifier, fit, redraw
+
+    generator = torch.Generator().manual_seed(seed)
+    layer = layer_with("RNN, default", symbols, hidden, steps, generator)
+    model = LastStepClassifier(layer, hidden, symbols)
+    redraw(model.linear, generator)
+
+    def way_back() -> float:
+        norms = []
+        for symbol in range(symbols):
+            x = np.zeros((1, steps, symbols))
+            x[0, 0, symbol] = 1.0
+            norms.append(np.linalg.norm(hidden_state_jacobian(layer, x, steps - 1)) / np.sqrt(hidden))
+        return float(np.median(norms))
+
+    before = way_back()
+    history = fit(
+        model,
+        lambda: remember_first(64, steps, symbols, generator=generator),
+        remember_first(512, steps, symbols, generator=generator),
+        lr=lr,
+        updates=updates,
+        target=0.995,
+    )
+    return before, way_back(), history.metric[-1]
 
 
 def power_norms(A: np.ndarray, steps: int) -> np.ndarray:
