@@ -13,6 +13,12 @@ from built_site import ROOT
 
 pytestmark = pytest.mark.site
 
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 HEAD = """---
 jupytext:
   text_representation:
@@ -38,8 +44,8 @@ def build_command() -> list[str]:
     return shlex.split(found[0])
 
 
-def built(folder: Path, body: str) -> subprocess.CompletedProcess[str]:
-    """Build a book of one page that holds `body`, with the course's configuration as it is."""
+def built(folder: Path, body: str, **pages: str) -> subprocess.CompletedProcess[str]:
+    """Build a book whose first page holds `body`, and further `pages` by name, with the course's configuration."""
     shutil.copy(ROOT / "_config.yml", folder / "_config.yml")
     (folder / "book").mkdir()
     for name in ("_ext", "_static"):
@@ -47,8 +53,15 @@ def built(folder: Path, body: str) -> subprocess.CompletedProcess[str]:
             ROOT / "book" / name, folder / "book" / name, ignore=shutil.ignore_patterns("__pycache__")
         )
     shutil.copy(ROOT / "book" / "references.bib", folder / "book" / "references.bib")
-    (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index\n", encoding="utf-8")
-    (folder / "book" / "index.md").write_text(HEAD + body, encoding="utf-8")
+    chapters = "chapters:\n" + "".join(f"  - file: book/{name}\n" for name in pages) if pages else ""
+    (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index\n" + chapters, encoding="utf-8")
+    for name, text in {"index": body, **pages}.items():
+        (folder / "book" / f"{name}.md").write_text(HEAD + text, encoding="utf-8")
+    return build(folder)
+
+
+def build(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command that `make` runs, in a folder that holds a book."""
     environment = dict(os.environ)
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
     program, *arguments = build_command()
@@ -98,3 +111,65 @@ def test_a_faulty_page_fails_the_build(tmp_path, body, reason):
     output = done.stdout + done.stderr
     assert done.returncode != 0, output
     assert re.search(reason, output), output
+
+
+def waits_for(mine: str, other: str) -> str:
+    """A page that says that it runs, and waits until the other one does."""
+    return f"""```{{code-cell}} python3
+import time
+from pathlib import Path
+
+with Path("runs.txt").open("a") as log:
+    log.write("{mine} ")
+until = time.monotonic() + 60
+while "{other}" not in Path("runs.txt").read_text().split():
+    assert time.monotonic() < until, "the other page does not run beside this one"
+    time.sleep(0.05)
+print("{mine} has seen {other}")
+```
+"""
+
+
+@pytest.mark.skipif(cores() < 2, reason="one core: pages are run one after the other")
+def test_pages_are_run_side_by_side_and_once(tmp_path):
+    pages = {"one": waits_for("one", "two"), "two": waits_for("two", "one")}
+    done = built(tmp_path, "No code here.\n", **pages)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name, other in (("one", "two"), ("two", "one")):
+        page = (tmp_path / "_build" / "html" / "book" / f"{name}.html").read_text(encoding="utf-8")
+        assert f"{name} has seen {other}" in page
+    log = tmp_path / "book" / "runs.txt"
+    assert sorted(log.read_text().split()) == ["one", "two"]
+
+    # A change of the text alone runs nothing again.
+    source = tmp_path / "book" / "one.md"
+    source.write_text(source.read_text(encoding="utf-8") + "\nOne sentence more.\n", encoding="utf-8")
+    done = build(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "One sentence more." in (tmp_path / "_build" / "html" / "book" / "one.html").read_text("utf-8")
+    assert sorted(log.read_text().split()) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        pytest.param('raise ValueError("on purpose")', "ValueError: on purpose", id="a cell raises"),
+        pytest.param(
+            'import sys; print("on purpose", file=sys.stderr)', "stderr", id="a cell writes to stderr"
+        ),
+    ],
+)
+def test_a_faulty_page_among_others_is_named(tmp_path, statement, reason):
+    cell = "```{{code-cell}} python3\n{}\n```\n"
+    done = built(
+        tmp_path,
+        "No code here.\n",
+        sound=cell.format("print(6 * 7)"),
+        faulty=cell.format(statement),
+    )
+    output = done.stdout + done.stderr
+    assert done.returncode != 0, output
+    complaints = [line for line in output.splitlines() if re.search("WARNING|ERROR", line)]
+    assert any("faulty.md" in line for line in complaints), output
+    assert not any("sound.md" in line for line in complaints), output
+    assert reason in output, output
