@@ -19,9 +19,10 @@ def seeded(seed=0):
 
 LAGS = (1, 5, 10, 20)
 RUNS = [
-    measure.Run(name, lr, seed, 0.1 + 0.2 * seed, None)
-    for name in measure.INITIALISATIONS
-    for lr in (0.01, 0.1)
+    {"initialisation": name, "lr": lr, "steps": steps, "accuracy": 0.1 + 0.2 * seed, "reached": None}
+    for name in measure.LAYERS
+    for steps, rates in ((10, (0.01, 0.1)), (200, (0.01,)))
+    for lr in rates
     for seed in range(3)
 ]
 TAGS = ("defined", "parameter", "keyword", "assigned", "called", "owner", "read")
@@ -79,7 +80,8 @@ DRAWN = {
     "gradient_by_lag": lambda: figures.gradient_by_lag(
         LAGS, {name: [np.ones(4), np.full(4, 0.5)] for name in measure.INITIALISATIONS}
     ),
-    "learning_rate_sweep": lambda: figures.learning_rate_sweep(RUNS, chance=0.125),
+    "accuracy_by_length": lambda: figures.accuracy_by_length(RUNS, chance=0.125),
+    "rates_by_length": lambda: figures.rates_by_length(RUNS),
     "gate_heatmap": lambda: figures.gate_heatmap(
         ["the", "keys"], {"$f$": np.array([0.9, 0.2]), "$g$": np.array([-0.5, 0.01])}
     ),

@@ -25,11 +25,13 @@ from refcells.figures.choosing import (
 )
 from refcells.figures.curves import content_times_control, gate_curves, kept_share, without_forget_gate
 from refcells.figures.diagrams import lstm_cell, rnn_cell, two_states
-from refcells.figures.plots import direct_against_full, gate_heatmap, gradient_by_lag, learning_rate_sweep
+from refcells.figures.plots import direct_against_full, gate_heatmap, gradient_by_lag
+from refcells.figures.remember import accuracy_by_length, rates_by_length
 from refcells.figures.style import CourseFigure
 
 __all__ = [
     "CourseFigure",
+    "accuracy_by_length",
     "chain_and_attention",
     "clipping_runs",
     "clipping_surface",
@@ -44,8 +46,8 @@ __all__ = [
     "gradient_by_lag",
     "jacobian_chain",
     "kept_share",
-    "learning_rate_sweep",
     "lstm_cell",
+    "rates_by_length",
     "recall_by_tag",
     "reversals",
     "rnn_cell",

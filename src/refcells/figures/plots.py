@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from refcells.figures.measure import DirectAgainstFull, Run
-from refcells.figures.style import COLOURS, GATES, INK, MUTED, CourseFigure, figure, in_style
+from refcells.figures.measure import DirectAgainstFull
+from refcells.figures.style import COLOURS, GATES, MUTED, CourseFigure, figure, in_style
 
-__all__ = ["direct_against_full", "gate_heatmap", "gradient_by_lag", "learning_rate_sweep"]
+__all__ = ["direct_against_full", "gate_heatmap", "gradient_by_lag"]
 
 # Line style and marker tell the initialisations apart as well as the colour does.
 LOOK = {
@@ -56,31 +56,6 @@ def gradient_by_lag(lags: Sequence[int], norms: Mapping[str, Sequence[np.ndarray
         ylim=(1e-30, 10),
     )
     ax.legend(loc="lower left")
-    return fig
-
-
-@in_style
-def learning_rate_sweep(runs: Sequence[Run], chance: float) -> CourseFigure:
-    """Held-out accuracy by learning rate: a panel an initialisation, a mark a run, a line through medians."""
-    names = [name for name in LOOK if any(run.initialisation == name for run in runs)]
-    rates = sorted({run.lr for run in runs})
-    fig, axes = figure(5.0, 4.4, rows=2, columns=2, sharex=True, sharey=True)
-    for ax, name in zip(axes.flat, names, strict=True):
-        colour, _, marker = LOOK[name]
-        medians = []
-        for k, lr in enumerate(rates):
-            scores = [run.accuracy for run in runs if run.initialisation == name and run.lr == lr]
-            places = k + np.linspace(-0.18, 0.18, len(scores)) if len(scores) > 1 else [k]
-            ax.plot(places, scores, marker, color=colour, ms=5, alpha=0.85, mew=0)
-            medians.append(np.median(scores))
-        ax.plot(range(len(rates)), medians, color=colour, lw=1.2)
-        ax.axhline(chance, color=MUTED, lw=1, ls=(0, (2, 2)))
-        ax.set_title(name)
-        ax.set(ylim=(0, 1.05), xlim=(-0.5, len(rates) - 0.5))
-        ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
-    axes[-1, -1].text(-0.4, chance + 0.02, "chance", color=MUTED, ha="left", va="bottom")
-    fig.supxlabel("Adam's learning rate", fontsize=11.5, color=INK)
-    fig.supylabel("held-out accuracy", fontsize=11.5, color=INK)
     return fig
 
 
