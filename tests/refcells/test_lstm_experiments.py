@@ -4,6 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from refcells.experiments import load  # noqa: E402
 from refcells.experiments.content_control import Writer  # noqa: E402
 from refcells.experiments.fused_gates import (  # noqa: E402
     close,
@@ -12,7 +13,7 @@ from refcells.experiments.fused_gates import (  # noqa: E402
     separate_step,
     shortest,
 )
-from refcells.experiments.lstm import GRID, remember_first_close, remember_first_parts  # noqa: E402
+from refcells.experiments.lstm import GRID, NETWORKS, remember_first_close, remember_first_parts  # noqa: E402
 from refcells.figures.remember import best_rate, rates_of  # noqa: E402
 from refcells.torch_cells import LSTM, LSTMCell  # noqa: E402
 
@@ -138,3 +139,50 @@ class TestBestRate:
     def test_what_was_not_run_is_named(self):
         with pytest.raises(ValueError, match="no run has initialisation 'GRU, chrono' and 10 steps"):
             best_rate(runs((0.1, 0.3, None)), "GRU, chrono", 10)
+
+
+class TestWhatTheBookSays:
+    """The sentences about the kept runs that are words and not numbers taken from them."""
+
+    SWEEP = load("lstm-remember-first").parts
+
+    def solved(self, name, steps):
+        best = best_rate(self.SWEEP, name, steps)
+        return best.solved / len(best.reached)
+
+    def test_at_ten_steps_every_network_learns_from_every_seed(self):
+        assert {part["initialisation"] for part in self.SWEEP if part["steps"] == 10} == set(NETWORKS)
+        assert all(self.solved(name, 10) == 1 for name in NETWORKS)
+
+    def test_as_pytorch_makes_them_the_plain_rnn_learns_furthest(self):
+        for steps in (20, 50):
+            assert self.solved("RNN, default", steps) > 0.5 > self.solved("LSTM, default", steps)
+        assert self.solved("RNN, default", 50) > self.solved("LSTM, forget bias 1", 50)
+        assert self.solved("RNN, default", 100) == 0
+
+    def test_chrono_goes_furthest_and_the_orthogonal_rnn_follows(self):
+        assert all(self.solved("LSTM, chrono", steps) == 1 for steps in GRID)
+        assert all(self.solved("RNN, orthogonal", steps) == 1 for steps in (20, 50, 100))
+        assert 0 < self.solved("RNN, orthogonal", 200) < 1
+
+    def test_one_rate_tells_another_story_than_the_next(self):
+        by_rate = {rate.lr: rate.solved for rate in rates_of(self.SWEEP, "LSTM, forget bias 1", 20)}
+        assert by_rate[0.001] == 5
+        assert by_rate[0.003] <= 1
+
+    def test_the_merged_cell_learns_as_well_but_not_at_the_largest_rate(self):
+        kept = load("lstm-content-control")
+
+        def reached(merged, lr):
+            return [part["reached"] for part in kept.where(merged=merged, lr=lr)]
+
+        for lr in (0.003, 0.01):
+            assert None not in reached(False, lr) + reached(True, lr)
+            assert sum(reached(True, lr)) <= sum(reached(False, lr))
+        assert None not in reached(False, 0.03)
+        assert set(reached(True, 0.03)) == {None}
+
+    def test_fusing_pays_for_small_cells_and_hardly_for_large_ones(self):
+        parts = load("lstm-fused-gates").parts
+        assert parts[0]["separate"] / parts[0]["fused"] > 1.5
+        assert parts[-1]["separate"] / parts[-1]["fused"] < 1.2
