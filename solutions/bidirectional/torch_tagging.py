@@ -16,7 +16,7 @@
 #
 # You will train a network that gives every time step a label, on sequences of different lengths, and on a task that one direction cannot solve. PyTorch has the layer ready. What is left to you is what people get wrong around it: packing a batch so that nobody reads the padding, the shape of the states, and a loss that counts real steps only.
 #
-# You need PyTorch and the chapter *Bidirectional networks*; the last question also asks about the chapter *Choosing a model*. Plan for two hours. There are 28 points: 20 are given by the test cells, 8 for answers in your own words.
+# You need PyTorch and the chapter *Two directions*; the last question is about choosing a model, which the course ends with. Plan for two hours. There are 28 points: 20 are given by the test cells, 8 for answers in your own words.
 #
 # Each function is followed by a test cell that stays silent or tells you what is not right yet. To see where you stand, save the notebook and run `python -m refcells.check torch_tagging.ipynb` in a terminal.
 
