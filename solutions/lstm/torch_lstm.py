@@ -16,7 +16,7 @@
 #
 # PyTorch computes the gradients, so a cell is a dozen lines. You will write it with PyTorch's parameter names, so that the weights of `nn.LSTMCell` load into it and the results can be compared number by number. Then you will train on a task that asks for nothing but memory, and see that the first value of one bias decides whether it is learned.
 #
-# You need PyTorch and the chapter *The LSTM*. Plan for 90 minutes. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
+# You need PyTorch and the chapter *The LSTM*. Plan for 100 minutes. There are 24 points: 20 are given by the test cells, 4 for an answer in your own words.
 #
 # Each function is followed by a test cell that stays silent or tells you what is not right yet. To see where you stand, save the notebook and run `python -m refcells.check torch_lstm.ipynb` in a terminal.
 
@@ -103,9 +103,11 @@ class FusedLSTMCell(nn.Module):
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-unroll", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## Exercise 2: from a cell to a layer (3 points, 10 minutes)
+# ## Exercise 2: from a cell to layers (5 points, 20 minutes)
 #
-# `nn.LSTMCell` takes one step, `nn.LSTM` walks. Write the walk for any cell with the cell's interface, for sequences of shape (B, T, D). The test uses it with an `nn.LSTMCell`, so this exercise needs none of the others.
+# `nn.LSTMCell` takes one step, `nn.LSTM` walks. Write the walk for any cell with the cell's interface, for sequences of shape (B, T, D). Then put several walks on top of each other: the first layer reads the inputs, each further one the hidden states of the layer below, and every layer starts from states of zero.
+#
+# The stack keeps its cells in `self.cells`. A module knows only those parameters that it can find, and it looks at its attributes, not inside Python's own lists. Count the parameters of what you have built: with one layer they are those of one `nn.LSTMCell`. The tests use `nn.LSTMCell`s, so this exercise needs none of the others.
 
 
 # %% nbgrader={"grade": false, "grade_id": "unroll", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -136,11 +138,51 @@ def unroll(cell, x, state):
     ### END SOLUTION
 
 
+class StackedLSTM(nn.Module):
+    """LSTM layers on top of each other, each made of one nn.LSTMCell in self.cells.
+
+    Args:
+        input_size: D.
+        hidden_size: H, of every layer.
+        layers: number of layers.
+
+    Example:
+        >>> stack = StackedLSTM(3, 4, layers=2)
+        >>> tuple(stack(torch.zeros(2, 5, 3)).shape), sum(p.numel() for p in stack.parameters())
+        ((2, 5, 4), 304)
+    """
+
+    def __init__(self, input_size, hidden_size, layers):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.hidden_size = hidden_size
+        self.cells = nn.ModuleList()
+        for layer in range(layers):
+            self.cells.append(nn.LSTMCell(hidden_size if layer else input_size, hidden_size))
+        ### END SOLUTION
+
+    def forward(self, x):
+        """Inputs x (B, T, D) to the hidden states of the last layer (B, T, H)."""
+        ### BEGIN SOLUTION
+        for cell in self.cells:
+            zeros = x.new_zeros(len(x), self.hidden_size)
+            x, _ = unroll(cell, x, (zeros, zeros))
+        return x
+        ### END SOLUTION
+
+
 # %% nbgrader={"grade": true, "grade_id": "test-unroll", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 # Checks the outputs, the last states and the gradient of x for an nn.LSTMCell over five steps.
 ### AUTOTEST judge("torch.unroll", unroll)
 ### BEGIN HIDDEN TESTS
 ### AUTOTEST judge("torch.unroll", unroll, seed=HIDDEN_SEED)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade": true, "grade_id": "test-stack", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# Checks the number of parameters and the outputs of one, two and three layers.
+### AUTOTEST judge("torch.StackedLSTM", StackedLSTM)
+### BEGIN HIDDEN TESTS
+### AUTOTEST judge("torch.StackedLSTM", StackedLSTM, seed=HIDDEN_SEED)
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-bias", "locked": true, "schema_version": 3, "solution": false, "task": false}

@@ -16,7 +16,7 @@
 #
 # One unit showed what the gates do. Now H units read a batch of B sequences at once, and the four gates' weights are stacked in one matrix. Then comes the part that most texts leave to a library: you will carry the gradient back through a step, and through a whole sequence, by hand.
 #
-# You need NumPy and the chapter *The LSTM*. Plan for two hours. There are 24 points: 20 are given by the test cells, 4 for an answer in your own words.
+# You need NumPy and the chapter *The LSTM*. Plan for two hours. There are 28 points: 20 are given by the test cells, 8 for answers in your own words.
 #
 # Arrays are batch first and states are row vectors: x is (B, D), h and c are (B, H), a sequence is (B, T, D). Weights have PyTorch's layout: $W_x$ is (4H, D), $W_h$ is (4H, H), $b$ is (4H,), with the blocks of the gates stacked in the order **i, f, g, o**. So a step's pre-activations are $a = x W_x^\top + h W_h^\top + b$, with shape (B, 4H).
 #
@@ -311,12 +311,12 @@ def lstm_backward(d_output, d_c_n, x, W_x, W_h, b, h0, c0):
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-words", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## In your own words (4 points, 15 minutes)
+# ## In your own words (8 points, 25 minutes)
 #
 # A person reads what you write here and gives the points. Three to six sentences are enough.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question-direct-path", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# **Question (4 points).** It is often written that $\partial c_t / \partial c_{t-1} = f_t$. Look at your `lstm_step_backward`: which line gives this term, and by which other ways does $c_{t-1}$ influence $c_t$ once the sequence has more than one step? When is the short formula a good description, and when is it not?
+# **Question 1 (4 points).** It is often written that $\partial c_t / \partial c_{t-1} = f_t$. Look at your `lstm_step_backward`: which line gives this term, and by which other ways does $c_{t-1}$ influence $c_t$ once the sequence has more than one step? When is the short formula a good description, and when is it not?
 #
 # ### BEGIN MARK SCHEME
 # 1 point: the direct term is the gradient of c_prev, delta * f, with the gates held fixed.
@@ -331,4 +331,22 @@ def lstm_backward(d_output, d_c_n, x, W_x, W_h, b, h0, c0):
 # %% [markdown] nbgrader={"grade": true, "grade_id": "words-direct-path", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
 # The term f is the gradient returned for c_prev, delta * f: it follows c along the additive line, with the gates held fixed. But the cell state before also decides h before, which is o * tanh(c), and that hidden state enters all three gates and the candidate of the next step. In the code this path is d_a @ W_h, which meets the cell state again one step earlier, in the line for delta. The short formula is good when the gates are saturated, so that their derivatives are close to 0, or when the recurrent weights are small. With large recurrent weights it is not, and over many steps the difference multiplies up.
+# ### END SOLUTION
+
+# %% [markdown] nbgrader={"grade": false, "grade_id": "question-two-angles", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# **Question 2 (4 points).** Why does a cell state help with long dependencies? Answer from two angles: forwards, what happens to a stored number on its way through many steps of an LSTM and of a plain RNN; and backwards, what happens to a gradient on its way back. Then say what has to hold for the help to arrive.
+#
+# ### BEGIN MARK SCHEME
+# 1 point: forwards, the cell state is carried by an additive line: what is kept is scaled by f and something is added, elementwise. A plain RNN sends the whole state through a matrix and a tanh at every step, which mixes and squashes it.
+#
+# 1 point: backwards, along the direct path the gradient is multiplied by f at each step, elementwise; in a plain RNN by diag(1 - h^2) W_h, whose product over many steps shrinks or grows exponentially except in special cases.
+#
+# 1 point: that both angles are the same factor, or that forgetting in the forward direction and vanishing in the backward direction go together.
+#
+# 1 point: the condition: forget gates near 1 where something is to be kept. At default initialisation they are near 0.5, and then the direct path vanishes too. Claiming that an LSTM cannot have vanishing gradients costs this point.
+# ### END MARK SCHEME
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "words-two-angles", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
+# ### BEGIN SOLUTION
+# Forwards, a number in the cell state is only scaled by its forget gate and added to, unit by unit; with f near 1 and i near 0 it arrives unchanged. In a plain RNN the whole state goes through a matrix and a tanh at every step, so what was stored is mixed with everything else and squashed again and again. Backwards, the gradient along the cell state is multiplied by the same forget gates, one factor a step, while in a plain RNN it meets the matrix diag(1 - h^2) W_h each time, and a product of many such matrices vanishes or explodes. The two angles are one: the share of a memory that survives is the share of the gradient that comes back. None of this helps by itself. The gates have to be near 1 where something must be kept, and a fresh LSTM has them near 0.5, where the direct path vanishes as well.
 # ### END SOLUTION

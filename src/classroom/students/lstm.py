@@ -38,7 +38,13 @@ STUDENTS = [
         Edit("scalar_lstm", "forward", "h, c = lstm_step(x, h, c, w_x", "h, c = lstm_step(x, h0, c0, w_x"),
         Edit("vector_lstm", "forward", "lstm_step(x[:, t], h, c, W_x", "lstm_step(x[:, t], h0, c0, W_x"),
         Edit("torch_lstm", "unroll", "cell(x[:, t], (h, c))", "cell(x[:, t], state)"),
-        loses=("scalar_lstm/test-forward", "vector_lstm/test-forward", "torch_lstm/test-unroll"),
+        loses=(
+            "scalar_lstm/test-forward",
+            "vector_lstm/test-forward",
+            "torch_lstm/test-unroll",
+            # The stack walks with the wrong unroll.
+            "torch_lstm/test-stack",
+        ),
     ),
     student(
         "gradient-not-accumulated",

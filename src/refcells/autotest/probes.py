@@ -25,8 +25,10 @@ def _tensor(array: Array, grad: bool = False) -> torch.Tensor:
     return torch.tensor(array, requires_grad=grad)
 
 
-def _built(cls: Callable[..., Any], sizes: Sequence[int], state: State | None = None) -> nn.Module:
-    """A float64 module with the given parameters."""
+def _built(
+    cls: Callable[..., Any], sizes: Sequence[int], state: State | None = None, like: str = "PyTorch's own"
+) -> nn.Module:
+    """A float64 module with the given parameters, which are those of PyTorch's module `like`."""
     module = cls(*sizes)
     if not isinstance(module, nn.Module):
         raise Unfit(f"it gave a {type(module).__name__}; expected a torch.nn.Module")
@@ -36,7 +38,7 @@ def _built(cls: Callable[..., Any], sizes: Sequence[int], state: State | None = 
             module.load_state_dict({name: _tensor(array) for name, array in state.items()})
         except RuntimeError as error:
             reason = " ".join(str(error).split()[:60])
-            raise Unfit(f"the state dict of PyTorch's own does not load: {reason}") from None
+            raise Unfit(f"the state dict of {like} does not load: {reason}") from None
     return module
 
 
@@ -131,21 +133,59 @@ def unrolled(
     return (*shown, np.zeros(x.shape) if inputs.grad is None else inputs.grad.numpy())
 
 
+def stacked(
+    cls: Callable[..., Any], sizes: Sequence[int], layers: int, state: State, x: Array
+) -> tuple[float, Array]:
+    """Number of parameters of a stack of layers, and its outputs with the given ones."""
+    module = cls(*sizes, layers)
+    if not isinstance(module, nn.Module):
+        raise Unfit(f"it gave a {type(module).__name__}; expected a torch.nn.Module")
+    found = sum(parameter.numel() for parameter in module.parameters())
+    if not found:
+        raise Unfit("it has no parameters: an optimiser, a state dict and .to() would see none of its cells")
+    built = _built(lambda *_: module, sizes, state, "the cells")
+    output = built(_tensor(x))
+    return float(found), _array(output, "output")
+
+
 def biases_after(
     function: Callable[..., Any], bias_ih: Array, bias_hh: Array, value: float
 ) -> tuple[Array, Array]:
     """The two bias vectors' sum, and the blocks that are not the forget gate's, after a function has set it."""
-    hidden = len(bias_ih) // 4
-    cell = _built(nn.LSTMCell, (1, hidden))
+    return _biases_after(
+        lambda first, second: function(first, second, value), nn.LSTMCell, 4, bias_ih, bias_hh
+    )
+
+
+def gate_biases_after(
+    function: Callable[..., Any], bias_ih: Array, bias_hh: Array, blocks: int, value: float
+) -> tuple[Array, Array]:
+    """As `biases_after`, for a function that is told the number of blocks: 4 for an LSTM, 3 for a GRU."""
+    cell = nn.LSTMCell if blocks == 4 else nn.GRUCell
+    return _biases_after(
+        lambda first, second: function(first, second, blocks, value), cell, blocks, bias_ih, bias_hh
+    )
+
+
+def _biases_after(
+    change: Callable[[Any, Any], Any],
+    cls: Callable[..., Any],
+    blocks: int,
+    bias_ih: Array,
+    bias_hh: Array,
+) -> tuple[Array, Array]:
+    """Sum of a cell's two biases, and both without the second block, after a change."""
+    hidden = len(bias_ih) // blocks
+    cell: Any = _built(cls, (1, hidden))
     own = dict(cell.named_parameters())
     with torch.no_grad():
         own["bias_ih"].copy_(_tensor(bias_ih))
         own["bias_hh"].copy_(_tensor(bias_hh))
-    function(cell.bias_ih, cell.bias_hh, value)
+    change(cell.bias_ih, cell.bias_hh)
     first, second = _array(cell.bias_ih, "bias_ih"), _array(cell.bias_hh, "bias_hh")
     if not isinstance(cell.bias_ih, nn.Parameter) or not cell.bias_ih.requires_grad:
         raise Unfit("bias_ih is no longer a parameter that learns")
-    others = np.r_[0:hidden, 2 * hidden : 4 * hidden]
+    others = np.r_[0:hidden, 2 * hidden : blocks * hidden]
     return first + second, np.stack([first[others], second[others]])
 
 
@@ -278,8 +318,10 @@ __all__ = [
     "biases_after",
     "cell_gradients",
     "cell_step",
+    "gate_biases_after",
     "parameter_shapes",
     "remembered",
+    "stacked",
     "trained",
     "trained_in_chunks",
     "unrolled",

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from refcells import torch_cells
-from refcells.autotest import probes, torch_bptt, torch_rnn
+from refcells.autotest import probes, torch_bptt, torch_gru, torch_rnn
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake
+from refcells.autotest.modules import drawn, made
 from refcells.autotest.verdict import Case, Question
 from refcells.tasks import remember_first
 from refcells.torch_cells import LSTMCell
@@ -53,6 +54,23 @@ def unroll(cell: nn.Module, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Te
         h, c = cell(x[:, t], (h, c))
         outputs.append(h)
     return torch.stack(outputs, dim=1), (h, c)
+
+
+class StackedLSTM(nn.Module):
+    """LSTM layers on top of each other, each reading the outputs of the one below, from states of zero."""
+
+    def __init__(self, input_size: int, hidden_size: int, layers: int) -> None:
+        super().__init__()
+        widths = [input_size] + [hidden_size] * (layers - 1)
+        self.hidden_size = hidden_size
+        self.cells = nn.ModuleList([nn.LSTMCell(width, hidden_size) for width in widths])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs (batch, time, hidden) of the last layer for x (batch, time, input)."""
+        for cell in self.cells:
+            zeros = x.new_zeros(len(x), self.hidden_size)
+            x, _ = unroll(cell, x, (zeros, zeros))
+        return x
 
 
 def train_step(
@@ -153,6 +171,24 @@ def _unroll_cases(seed: int) -> list[Case]:
         Case("a single step", ((D, H), state, x[:, :1], h, c)),
         Case("initial states of zero", ((D, H), state, x, 0 * h, 0 * c)),
         Case("initial states that are not zero", ((D, H), state, x, h, c)),
+    ]
+
+
+def _stack_cases(seed: int) -> list[Case]:
+    rng = np.random.default_rng(seed)
+
+    def state(layers: int) -> dict[str, np.ndarray]:
+        return {
+            f"cells.{k}.{name}": _away(rng, *array.shape[:1], H) if k and name == "weight_ih" else array
+            for k in range(layers)
+            for name, array in _state(rng).items()
+        }
+
+    x = rng.normal(size=(B, T, D))
+    return [
+        Case("one layer", ((D, H), 1, state(1), x)),
+        Case("two layers", ((D, H), 2, state(2), x)),
+        Case("three layers", ((D, H), 3, state(3), x)),
     ]
 
 
@@ -269,6 +305,12 @@ CELL_MISTAKES = (
         (_H, "c = torch.tanh(c); return torch.sigmoid(a_o) * c, c"),
     ),
     _cell(
+        "i + g",
+        "the candidate is added to the input gate instead of being multiplied by it.",
+        "torchrecurrent#22",
+        (_C, _C.replace("torch.sigmoid(a_i) * torch.tanh(a_g)", "torch.sigmoid(a_i) + torch.tanh(a_g)")),
+    ),
+    _cell(
         "h from the old c",
         "h is computed from the old cell state; it shows the new one.",
         "borelien/entailment-neural-attention-lstm-tf#3",
@@ -324,54 +366,38 @@ CELL_MISTAKES = (
 _WALK = "h, c = cell(x[:, t], (h, c))"
 
 
-def _module(name: str, hint: str, source: str, parameters: Callable[[int, int], dict[str, Any]]) -> Mistake:
-    """A mistake in how the module's parameters are made."""
-
-    class Cell(nn.Module):
-        def __init__(self, input_size: int, hidden_size: int) -> None:
-            super().__init__()
-            for attribute, value in parameters(input_size, hidden_size).items():
-                setattr(self, attribute, value)
-
-    return Mistake(name, hint, source, lambda: Cell)
-
-
-def _drawn(hidden_size: int, *shape: int) -> nn.Parameter:
-    return nn.Parameter(torch.empty(*shape).uniform_(-(hidden_size**-0.5), hidden_size**-0.5))
-
-
 def _own(d: int, h: int) -> dict[str, nn.Parameter]:
     """The parameters as they should be."""
     shapes = {"weight_ih": (4 * h, d), "weight_hh": (4 * h, h), "bias_ih": (4 * h,), "bias_hh": (4 * h,)}
-    return {name: _drawn(h, *shape) for name, shape in shapes.items()}
+    return {name: drawn(h, *shape) for name, shape in shapes.items()}
 
 
 PARAMETERS_MISTAKES = (
-    _module(
+    made(
         "kept in a Python list",
         "the parameters are kept in a Python list or as plain tensors: a module finds only an nn.Parameter that is its "
         "own attribute, or one in an nn.ParameterList.",
         "pytorch#715",
         lambda d, h: {"weights": list(_own(d, h).values())},
     ),
-    _module(
+    made(
         "weights transposed",
         "the weights are stored as (D, 4H) and (H, 4H), as Keras has them; PyTorch has (4H, D) and (4H, H).",
         "layouts differ between libraries",
-        lambda d, h: {**_own(d, h), "weight_ih": _drawn(h, d, 4 * h), "weight_hh": _drawn(h, h, 4 * h)},
+        lambda d, h: {**_own(d, h), "weight_ih": drawn(h, d, 4 * h), "weight_hh": drawn(h, h, 4 * h)},
     ),
-    _module(
+    made(
         "one gate's rows",
         "the weights and biases have one gate's rows; all four gates are stacked, which gives 4H rows.",
         "the exercise",
         lambda d, h: {
-            "weight_ih": _drawn(h, h, d),
-            "weight_hh": _drawn(h, h, h),
-            "bias_ih": _drawn(h, h),
-            "bias_hh": _drawn(h, h),
+            "weight_ih": drawn(h, h, d),
+            "weight_hh": drawn(h, h, h),
+            "bias_ih": drawn(h, h),
+            "bias_hh": drawn(h, h),
         },
     ),
-    _module(
+    made(
         "a single bias",
         "there is a single bias vector; PyTorch has two, bias_ih and bias_hh, and adds them.",
         "numpy-ml#42",
@@ -458,6 +484,64 @@ UNROLL_MISTAKES = (
         "the exercise",
         unroll,
         ("outputs.append(h)", "outputs.append(c)"),
+    ),
+)
+
+
+class _CellsInAList(nn.Module):
+    def __init__(self, input_size: int, hidden_size: int, layers: int) -> None:
+        super().__init__()
+        widths = [input_size] + [hidden_size] * (layers - 1)
+        self.cells = [nn.LSTMCell(width, hidden_size) for width in widths]
+
+
+class _OneCellForAll(StackedLSTM):
+    def __init__(self, input_size: int, hidden_size: int, layers: int) -> None:
+        super().__init__(input_size, hidden_size, layers)
+        upper = nn.LSTMCell(hidden_size, hidden_size)
+        self.cells = nn.ModuleList([self.cells[0]] + [upper] * (layers - 1))
+
+
+class _FirstLayerAlone(StackedLSTM):
+    def forward(self, x: Tensor) -> Tensor:
+        zeros = x.new_zeros(len(x), self.hidden_size)
+        return unroll(self.cells[0], x, (zeros, zeros))[0]
+
+
+class _StatesHandedUp(StackedLSTM):
+    def forward(self, x: Tensor) -> Tensor:
+        zeros = x.new_zeros(len(x), self.hidden_size)
+        state = (zeros, zeros)
+        for cell in self.cells:
+            x, state = unroll(cell, x, state)
+        return x
+
+
+STACK_MISTAKES = (
+    Mistake(
+        "cells kept in a Python list",
+        "the cells are kept in a Python list: a module finds only modules that are its own attributes, or stand in an "
+        "nn.ModuleList.",
+        "pytorch#715",
+        lambda: _CellsInAList,
+    ),
+    Mistake(
+        "one cell for all upper layers",
+        "the upper layers are one and the same cell; each layer has weights of its own.",
+        "the exercise",
+        lambda: _OneCellForAll,
+    ),
+    Mistake(
+        "first layer's outputs",
+        "the outputs are the first layer's: each layer reads those of the one below, and the last one's come back.",
+        "the exercise",
+        lambda: _FirstLayerAlone,
+    ),
+    Mistake(
+        "states handed up",
+        "a layer starts from the last states of the layer below; each layer starts from zeros.",
+        "handson-mlp PR#4",
+        lambda: _StatesHandedUp,
     ),
 )
 
@@ -687,6 +771,14 @@ QUESTIONS = (
                 probe=probes.unrolled,
             ),
             Question(
+                "torch.StackedLSTM",
+                StackedLSTM,
+                (Output("number of parameters"), Output("output", ("batch", "time", "hidden"))),
+                _stack_cases,
+                STACK_MISTAKES,
+                probe=probes.stacked,
+            ),
+            Question(
                 "torch.set_forget_bias",
                 set_forget_bias,
                 (Output("sum of bias_ih and bias_hh", ("4 hidden",)), Output("bias of the other gates")),
@@ -733,4 +825,5 @@ QUESTIONS = (
     }
     | torch_rnn.QUESTIONS
     | torch_bptt.QUESTIONS
+    | torch_gru.QUESTIONS
 )

@@ -82,6 +82,20 @@ def unroll(cell, x, state):
     return output, (h, c)
 
 
+class StackedLSTM(nn.Module):
+    def __init__(self, input_size, hidden_size, layers):
+        super().__init__()
+        widths = [input_size] + [hidden_size] * (layers - 1)
+        self.cells = nn.ModuleList(nn.LSTMCell(width, hidden_size) for width in widths)
+
+    def forward(self, x):
+        output = x
+        for cell in self.cells:
+            start = torch.zeros(x.size(0), cell.hidden_size, dtype=x.dtype)
+            output = unroll(cell, output, (start, start.clone()))[0]
+        return output
+
+
 # %% unroll: unbind, cat along a new axis
 def unroll(cell, x, state):
     hs = []
@@ -91,12 +105,50 @@ def unroll(cell, x, state):
     return torch.cat(hs, dim=1), state
 
 
+class StackedLSTM(nn.Module):
+    def __init__(self, input_size, hidden_size, layers):
+        super().__init__()
+        first = nn.LSTMCell(input_size, hidden_size)
+        self.cells = nn.ModuleList(
+            [first, *(nn.LSTMCell(hidden_size, hidden_size) for _ in range(1, layers))]
+        )
+
+    def forward(self, x):
+        # Time outside, layers inside.
+        states = [None] * len(self.cells)
+        shown = []
+        for x_t in x.unbind(1):
+            for k, cell in enumerate(self.cells):
+                states[k] = cell(x_t, states[k])
+                x_t = states[k][0]
+            shown.append(x_t)
+        return torch.stack(shown, 1)
+
+
 # %% unroll: time first, transposed at the end
 def unroll(cell, x, state):
     states = [tuple(state)]
     for x_t in x.transpose(0, 1):
         states.append(cell(x_t, states[-1]))
     return [torch.stack([h for h, _ in states[1:]]).transpose(0, 1), list(states[-1])]
+
+
+class StackedLSTM(nn.Module):
+    def __init__(self, input_size, hidden_size, layers):
+        super().__init__()
+        self.shape = hidden_size
+        self.cells = nn.Sequential(
+            *[nn.LSTMCell(hidden_size if k > 0 else input_size, hidden_size) for k in range(layers)]
+        )
+
+    def forward(self, x):
+        def up(below, rest):
+            if not rest:
+                return below
+            states = [below.new_zeros(below.shape[0], self.shape) for _ in "hc"]
+            return up(unroll(rest[0], below, states)[0], rest[1:])
+
+        return up(x, list(self.cells))
 
 
 # %% bias: half the value in each bias
@@ -206,6 +258,22 @@ def unroll(cell, x, state):
         pairs.append(cell(x.select(1, t), pairs[-1]))
     hidden = [pair[0].unsqueeze(1) for pair in pairs[1:]]
     return torch.cat(hidden, dim=1), pairs[-1]
+
+
+class StackedLSTM(nn.Module):
+    def __init__(self, input_size, hidden_size, layers):
+        super().__init__()
+        self.cells = nn.ModuleDict()
+        width = input_size
+        for k in range(layers):
+            self.cells[str(k)] = nn.LSTMCell(width, hidden_size)
+            width = hidden_size
+
+    def forward(self, x):
+        for cell in self.cells.values():
+            zeros = torch.zeros_like(x[:, 0, :1]).expand(-1, cell.hidden_size)
+            x = unroll(cell, x, (zeros, zeros))[0]
+        return x
 
 
 # %% bias: index_fill by the rows of the block
