@@ -178,12 +178,14 @@ class TestWhatTheBookSays:
         assert solved("RNN, default", 20) == solved("RNN, orthogonal", 20) == 10
 
     def test_plain_rnns_learn_past_twenty_steps(self):
-        kept = load("bptt-lags")
+        kept = load("lstm-remember-first")
 
         def solved(name, steps):
             return sum(part["reached"] is not None for part in kept.where(initialisation=name, steps=steps))
 
         assert solved("RNN, default", 50) > 0
+        assert solved("LSTM, default", 20) < solved("RNN, default", 20), "the plain RNN learns further"
+        assert solved("LSTM, default", 50) == 0
         assert solved("RNN, orthogonal", 100) > 0
 
     def test_most_of_the_truncation_error_is_near_the_cuts(self):

@@ -1,31 +1,13 @@
-"""Experiments of the chapter on BPTT: how far a plain RNN learns, what clipping does, what truncation costs."""
+"""Experiments of the chapter on BPTT: what clipping does, and what truncation costs."""
 
 import math
 from typing import Any
 
 from refcells.experiments.record import Experiment
 
-__all__ = ["EXPERIMENTS", "clipping_run", "lag_run", "truncation_run"]
+__all__ = ["EXPERIMENTS", "clipping_run", "truncation_run"]
 
 HIDDEN, BATCH, SYMBOLS, HELD_OUT = 32, 64, 8, 512
-
-
-def lag_run(initialisation: str, steps: int, lr: float, seed: int) -> dict[str, Any]:
-    """One plain RNN on remember-first, trained with Adam and clipping at 1 for at most 300 updates.
-
-    Args:
-        initialisation: 'RNN, default' or 'RNN, orthogonal'.
-        steps: sequence length, in time steps; the symbol has to survive `steps - 1` of them.
-        lr: Adam's learning rate.
-        seed: seed of weights and of all sequences.
-
-    Returns:
-        Held-out `accuracy`, and the updates after which 99.5 percent were `reached`, None if never.
-    """
-    from refcells.figures.measure import remember_first_run
-
-    run = remember_first_run(initialisation, lr=lr, seed=seed, steps=steps)
-    return {"accuracy": round(run.accuracy, 4), "reached": run.reached}
 
 
 def clipping_run(clip: float | None, lr: float, seed: int, updates: int = 400) -> dict[str, Any]:
@@ -140,19 +122,6 @@ def _clipping_close(kept: dict[str, Any], again: dict[str, Any]) -> bool:
 
 SEEDS = range(5)
 EXPERIMENTS = [
-    Experiment(
-        "bptt-lags",
-        lag_run,
-        [
-            {"initialisation": name, "steps": steps, "lr": lr, "seed": seed}
-            for name in ("RNN, default", "RNN, orthogonal")
-            for steps in (10, 20, 50, 100)
-            for lr in (0.001, 0.003, 0.01)
-            for seed in range(3)
-        ],
-        sample=[4, 13],
-        close=_same_side,
-    ),
     Experiment(
         "bptt-clipping",
         clipping_run,
