@@ -329,6 +329,13 @@ BACKWARD_MISTAKES = (
         ("d_b += step_b", "d_b = step_b"),
     ),
     mistake(
+        "gradient of W_h overwritten",
+        "the gradient of W_h is that of one step alone: the weight is used at every step, so its gradients add up.",
+        "mxnet#4057, karpathy/micrograd#2",
+        rnn_backward,
+        ("d_W_h += step_W_h", "d_W_h = step_W_h"),
+    ),
+    mistake(
         "initial state's gradient missing",
         "the gradient of h0 is zeros: what is left after the first step is its.",
         "sagarnildass/andrew_ng_deep_learning_specialization#1",
