@@ -16,7 +16,7 @@ STUDENTS = [
         "moves-in-the-padding",
         Edit("vector_rnn", "padded", "h = np.where(alive, new, h)", "h = new"),
         Edit("vector_rnn", "output", "output[np.arange(len(output)), lengths - 1]", "output[:, -1]"),
-        Edit("torch_rnn", "loss", "targets)", "targets.clamp(min=0))"),
+        Edit("torch_rnn", "loss", "(1, 2), targets)", "(1, 2), targets.clamp(min=0))"),
         loses=("vector_rnn/test-padded", "vector_rnn/test-last", "torch_rnn/test-loss"),
     ),
     student(
