@@ -50,7 +50,15 @@ DRAWN = {
     "step_cost": lambda: figures.step_cost(COSTS, 128),
     "forecast_errors": lambda: figures.forecast_errors({"last year": 30.0}, {"GRU": [16.0, 17.0]}),
     "timeline": figures.timeline,
+    "three_readers": figures.three_readers,
     "rnn_cell": figures.rnn_cell,
+    "rnn_unrolled": figures.rnn_unrolled,
+    "echoes": figures.echoes,
+    "sequence_tasks": figures.sequence_tasks,
+    "loss_by_context": lambda: figures.loss_by_context(
+        [np.linspace(2.6, 1.9, 32), np.linspace(2.7, 2.0, 32)], np.array([3.1, 2.5, 2.0, 1.8])
+    ),
+    "text_heatmap": lambda: figures.text_heatmap("if a:\n    print('$_^')", np.linspace(-0.9, 0.9, 22)),
     "lstm_cell": figures.lstm_cell,
     "two_states": figures.two_states,
     "unrolled_gradients": figures.unrolled_gradients,
@@ -205,6 +213,10 @@ def test_the_style_sheet_still_has_that_filter():
 
 
 class TestRefusals:
+    def test_text_with_too_few_values(self):
+        with pytest.raises(ValueError, match="2 values came for 3 characters"):
+            figures.text_heatmap("a b", np.zeros(2))
+
     def test_confusion_of_another_size(self):
         with pytest.raises(ValueError, match="one row a tag"):
             figures.confusions(TAGS, {"both": np.eye(3)})

@@ -53,7 +53,7 @@ def test_jacobian_is_autograds(of, lag):
 
 
 def test_full_jacobian_is_the_chapters_formula():
-    """Equation (1.6): direct path plus A_t S_{t-1}."""
+    """The whole Jacobian as the LSTM chapter writes it: direct path plus A_t S_{t-1}."""
     W_x, W_h, b = weights(3, scale=4.0)
     hidden = 5
     run = lstm_forward(np.random.default_rng(4).normal(size=(1, 6, 3)), W_x, W_h, b)

@@ -27,6 +27,14 @@ from refcells.figures.curves import content_times_control, gate_curves, kept_sha
 from refcells.figures.diagrams import lstm_cell, rnn_cell, two_states
 from refcells.figures.plots import direct_against_full, gate_heatmap, gradient_by_lag
 from refcells.figures.remember import accuracy_by_length, rates_by_length
+from refcells.figures.rnn import (
+    echoes,
+    loss_by_context,
+    rnn_unrolled,
+    sequence_tasks,
+    text_heatmap,
+    three_readers,
+)
 from refcells.figures.style import CourseFigure
 
 __all__ = [
@@ -40,19 +48,25 @@ __all__ = [
     "cost_by_length",
     "difference_error",
     "direct_against_full",
+    "echoes",
     "forecast_errors",
     "gate_curves",
     "gate_heatmap",
     "gradient_by_lag",
     "jacobian_chain",
     "kept_share",
+    "loss_by_context",
     "lstm_cell",
     "rates_by_length",
     "recall_by_tag",
     "reversals",
     "rnn_cell",
     "rnn_gradient_by_lag",
+    "rnn_unrolled",
+    "sequence_tasks",
     "step_cost",
+    "text_heatmap",
+    "three_readers",
     "timeline",
     "transient_growth",
     "truncated_windows",
