@@ -99,6 +99,18 @@ DRAWN = {
     "recall_by_tag": lambda: figures.recall_by_tag(
         TAGS, {way: [np.linspace(0, 1, len(TAGS))] for way in ("left to right", "right to left", "both")}
     ),
+    "padded_batches": lambda: figures.padded_batches(
+        {"at random": [[3, 9], [4, 8]], "sorted": [[3, 4], [8, 9]]}
+    ),
+    "dropout_masks": figures.dropout_masks,
+    "tuning_grid": lambda: figures.tuning_grid((0.01, 0.1), (8, 16), np.array([[0.5, 0.6], [0.9, 0.8]])),
+    "training_curves": lambda: figures.training_curves(
+        {
+            name: {"updates": [10, 20], "training": [1.0, 1e-5], "held_out": [1.1, 0.3]}
+            for name in ("fine", "too slow", "diverging", "overfitting")
+        },
+        chance=1.9,
+    ),
     "confusions": lambda: figures.confusions(TAGS, {"left to right": np.ones((7, 7)), "both": np.eye(7)}),
 }
 
@@ -216,6 +228,10 @@ class TestRefusals:
     def test_text_with_too_few_values(self):
         with pytest.raises(ValueError, match="2 values came for 3 characters"):
             figures.text_heatmap("a b", np.zeros(2))
+
+    def test_grid_of_another_size(self):
+        with pytest.raises(ValueError, match=r"expected \(2, 3\)"):
+            figures.tuning_grid((0.1, 0.2), (8, 16, 32), np.ones((2, 2)))
 
     def test_confusion_of_another_size(self):
         with pytest.raises(ValueError, match="one row a tag"):

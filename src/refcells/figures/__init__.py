@@ -26,6 +26,7 @@ from refcells.figures.choosing import (
 from refcells.figures.curves import content_times_control, gate_curves, kept_share, without_forget_gate
 from refcells.figures.diagrams import lstm_cell, rnn_cell, two_states
 from refcells.figures.plots import direct_against_full, gate_heatmap, gradient_by_lag
+from refcells.figures.practice import dropout_masks, padded_batches, training_curves, tuning_grid
 from refcells.figures.remember import accuracy_by_length, rates_by_length
 from refcells.figures.rnn import (
     echoes,
@@ -48,6 +49,7 @@ __all__ = [
     "cost_by_length",
     "difference_error",
     "direct_against_full",
+    "dropout_masks",
     "echoes",
     "forecast_errors",
     "gate_curves",
@@ -57,6 +59,7 @@ __all__ = [
     "kept_share",
     "loss_by_context",
     "lstm_cell",
+    "padded_batches",
     "rates_by_length",
     "recall_by_tag",
     "reversals",
@@ -68,8 +71,10 @@ __all__ = [
     "text_heatmap",
     "three_readers",
     "timeline",
+    "training_curves",
     "transient_growth",
     "truncated_windows",
+    "tuning_grid",
     "two_directions",
     "two_paths",
     "two_states",
