@@ -31,9 +31,9 @@ class TestTwins:
             assert sum(part["reached"] is not None for part in parts) <= 2
 
     def test_a_run_is_told_apart_by_its_task(self):
-        settings = {"layer": "RNN, default", "steps": 8, "lr": 0.01, "seed": 0, "updates": 25}
+        settings = {"layer": "RNN, default", "steps": 30, "lr": 0.01, "seed": 0, "updates": 25}
         first, last = (practice.twin_run(task=task, **settings) for task in ("first", "last"))
-        assert first != last
+        assert first["accuracy"] < 0.7
         assert last["accuracy"] > 0.9
 
 
