@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from refcells import figures  # noqa: E402
-from refcells.figures import measure, measure_bptt, style  # noqa: E402
+from refcells.figures import gru_measure, measure, measure_bptt, style  # noqa: E402
 
 
 def seeded(seed=0):
@@ -43,6 +43,13 @@ CLIPPING = [
     for clip in (None, 1.0)
     for lr in (0.1, 0.3)
     for seed in range(2)
+]
+SWEPT = [
+    {"initialisation": name, "steps": steps, "lr": lr, "seed": seed, "reached": 25 if seed else None}
+    for name in ("LSTM, default", "GRU, chrono")
+    for steps in (10, 200)
+    for lr in (0.001, 0.01)
+    for seed in range(3)
 ]
 DRAWN = {
     "chain_and_attention": figures.chain_and_attention,
@@ -112,6 +119,20 @@ DRAWN = {
         chance=1.9,
     ),
     "confusions": lambda: figures.confusions(TAGS, {"left to right": np.ones((7, 7)), "both": np.eye(7)}),
+    "gru_cell": figures.gru_cell,
+    "three_cells": figures.three_cells,
+    "blended_paths": figures.blended_paths,
+    "dynamic_gates": lambda: figures.dynamic_gates(
+        [["the", "keys"], ["the", "key", "by"]], [np.full((2, 3), 0.1), np.full((3, 3), 0.9)]
+    ),
+    "blend_against_full": lambda: figures.blend_against_full(
+        {"default": [gru_measure.measure_terms("GRU, default", seeded(), lags=LAGS)]}
+    ),
+    "gradient_of_all_cells": lambda: figures.gradient_of_all_cells(
+        LAGS,
+        {name: [np.ones(4), np.full(4, 0.5)] for name in ("RNN, default", "LSTM, chrono", "GRU, chrono")},
+    ),
+    "sweep_map": lambda: figures.sweep_map(SWEPT, ["LSTM, default", "GRU, chrono"]),
 }
 
 

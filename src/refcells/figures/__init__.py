@@ -25,6 +25,15 @@ from refcells.figures.choosing import (
 )
 from refcells.figures.curves import content_times_control, gate_curves, kept_share, without_forget_gate
 from refcells.figures.diagrams import lstm_cell, rnn_cell, two_states
+from refcells.figures.gru import (
+    blend_against_full,
+    blended_paths,
+    dynamic_gates,
+    gradient_of_all_cells,
+    gru_cell,
+    sweep_map,
+    three_cells,
+)
 from refcells.figures.plots import direct_against_full, gate_heatmap, gradient_by_lag
 from refcells.figures.practice import dropout_masks, padded_batches, training_curves, tuning_grid
 from refcells.figures.remember import accuracy_by_length, rates_by_length
@@ -41,6 +50,8 @@ from refcells.figures.style import CourseFigure
 __all__ = [
     "CourseFigure",
     "accuracy_by_length",
+    "blend_against_full",
+    "blended_paths",
     "chain_and_attention",
     "clipping_runs",
     "clipping_surface",
@@ -50,11 +61,14 @@ __all__ = [
     "difference_error",
     "direct_against_full",
     "dropout_masks",
+    "dynamic_gates",
     "echoes",
     "forecast_errors",
     "gate_curves",
     "gate_heatmap",
     "gradient_by_lag",
+    "gradient_of_all_cells",
+    "gru_cell",
     "jacobian_chain",
     "kept_share",
     "loss_by_context",
@@ -68,7 +82,9 @@ __all__ = [
     "rnn_unrolled",
     "sequence_tasks",
     "step_cost",
+    "sweep_map",
     "text_heatmap",
+    "three_cells",
     "three_readers",
     "timeline",
     "training_curves",
