@@ -217,6 +217,7 @@ def test_the_chapter_has_the_parts_of_a_chapter():
         "## Questions and answers",
         "## Exercises",
         "## Summary",
+        "## The assignment",
         "## Further reading",
     ):
         assert part in chapter, part
