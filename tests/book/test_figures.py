@@ -113,7 +113,7 @@ DRAWN = {
     "tuning_grid": lambda: figures.tuning_grid((0.01, 0.1), (8, 16), np.array([[0.5, 0.6], [0.9, 0.8]])),
     "training_curves": lambda: figures.training_curves(
         {
-            name: {"updates": [10, 20], "training": [1.0, 1e-5], "held_out": [1.1, 0.3]}
+            name: {"at": [10, 20], "training": [1.0, 1e-5], "held_out": [1.1, 0.3]}
             for name in ("fine", "too slow", "diverging", "overfitting")
         },
         chance=1.9,

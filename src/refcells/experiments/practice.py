@@ -194,7 +194,7 @@ def curve_run(
         updates: number of updates, on 32 lines each, without clipping.
 
     Returns:
-        'updates', and at each the 'training' loss of that batch and the 'held_out' loss, in nats.
+        'at', numbers of updates, and at each the 'training' loss of that batch and the 'held_out' loss, in nats.
     """
     import torch
 
@@ -215,7 +215,7 @@ def curve_run(
         metric=lambda scores, y: step_cross_entropy(scores, y).item(),
     )
     return {
-        "updates": history.updates,
+        "at": history.updates,
         "training": [round(value, 4) for value in history.loss],
         "held_out": [round(value, 4) for value in history.metric],
     }
@@ -312,7 +312,7 @@ def _within(margin: float, *keys: str) -> Any:
 
 def _curves_close(kept: dict[str, Any], rerun: dict[str, Any]) -> bool:
     """Same places, and losses that end near each other."""
-    return kept["updates"] == rerun["updates"] and all(
+    return kept["at"] == rerun["at"] and all(
         abs(kept[key][-1] - rerun[key][-1]) < 0.3 for key in ("training", "held_out")
     )
 

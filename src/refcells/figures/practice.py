@@ -122,7 +122,7 @@ def training_curves(runs: Mapping[str, Mapping[str, Any]], chance: float) -> Cou
     """Training and held-out loss of a few runs, a panel each, on one logarithmic axis.
 
     Args:
-        runs: for each name 'updates', and at each the 'training' and the 'held_out' loss, in nats.
+        runs: for each name 'at', numbers of updates, and at each the 'training' and the 'held_out' loss, in nats.
         chance: loss of guessing all classes alike, in nats.
     """
     fig, axes = figure(5.0, 5.0, rows=2, columns=2, sharex=True, sharey=True)
@@ -130,15 +130,15 @@ def training_curves(runs: Mapping[str, Mapping[str, Any]], chance: float) -> Cou
         ax.axhline(chance, color=MUTED, lw=1, ls=(0, (2, 2)))
         # Where nothing is left to learn from the few lines, the loss goes on to fall below what matters.
         ax.semilogy(
-            run["updates"],
+            run["at"],
             np.maximum(run["training"], 1e-3),
             color=COLOURS["blue"],
             lw=1.3,
             label="training batch",
         )
-        ax.semilogy(run["updates"], run["held_out"], color=COLOURS["orange"], ls="--", label="held out")
+        ax.semilogy(run["at"], run["held_out"], color=COLOURS["orange"], ls="--", label="held out")
         ax.set_title(name)
-        ax.set(xlim=(0, run["updates"][-1]))
+        ax.set(xlim=(0, run["at"][-1]))
     fig.supxlabel("updates", fontsize=11.5, color=INK)
     fig.supylabel("loss, in nats", fontsize=11.5, color=INK)
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
