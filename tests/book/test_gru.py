@@ -7,7 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from refcells import figures, gru_backward, gru_forward, gru_reset_after_forward, gru_step_backward  # noqa: E402
-from refcells.figures import gru_measure  # noqa: E402
+from refcells.experiments import load  # noqa: E402
+from refcells.figures import gru_measure, remember  # noqa: E402
 from refcells.figures.gru_measure import TERMS, jacobian_terms, measure_terms  # noqa: E402
 
 
@@ -206,3 +207,44 @@ class TestFigures:
         }
         assert shades[0, 0][:3] == (1.0, 1.0, 1.0)
         assert mpl.colors.to_hex(shades[1, 0]) == "#0b62a8"
+
+
+class TestKeptExperiments:
+    """What the chapter says in words about the runs that are kept as data."""
+
+    @staticmethod
+    def solved(name, steps, lr=None):
+        kept = [part for cell in ("lstm", "gru") for part in load(f"{cell}-remember-first").parts]
+        runs = [
+            p for p in kept if p["initialisation"] == name and p["steps"] == steps and lr in (None, p["lr"])
+        ]
+        assert runs
+        return sum(p["reached"] is not None for p in runs), len(runs)
+
+    def test_the_default_gru_goes_further_than_the_default_lstm(self):
+        gru = [self.solved("GRU, default", steps) for steps in (10, 20)]
+        assert all(done == runs for done, runs in gru)
+        assert self.solved("LSTM, default", 20)[0] <= 2
+
+    def test_at_50_steps_it_needs_the_largest_rate_and_at_100_neither_gets_anywhere(self):
+        assert self.solved("GRU, default", 50, lr=0.03)[0] >= 1
+        assert sum(self.solved("GRU, default", 50, lr=lr)[0] for lr in (0.001, 0.003, 0.01)) == 0
+        assert self.solved("GRU, default", 100)[0] == self.solved("LSTM, default", 100)[0] == 0
+
+    @pytest.mark.parametrize("cell", ["GRU", "LSTM"])
+    def test_with_chrono_both_do_it_from_every_seed_at_100_steps(self, cell):
+        best = remember.best_rate(load(f"{cell.lower()}-remember-first").parts, f"{cell}, chrono", 100)
+        assert best.solved == len(best.reached)
+
+    def test_adding(self):
+        added = load("gru-adding").parts
+        by_name = {}
+        for part in added:
+            by_name.setdefault(part["initialisation"], {}).setdefault(part["lr"], []).append(part)
+        assert min(part["error"] for part in added if part["initialisation"] == "RNN, default") > 0.15
+        updates = {}
+        for name in ("LSTM, default", "LSTM, chrono", "GRU, default", "GRU, chrono"):
+            assert all(part["reached"] is not None for part in by_name[name][0.01])
+            updates[name] = np.median([part["reached"] for part in by_name[name][0.01]])
+        assert updates["GRU, default"] < updates["LSTM, chrono"] < updates["LSTM, default"]
+        assert abs(updates["GRU, chrono"] - updates["GRU, default"]) <= 50

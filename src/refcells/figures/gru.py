@@ -311,6 +311,8 @@ def gradient_of_all_cells(lags: Sequence[int], norms: Mapping[str, Sequence[np.n
 def sweep_map(parts: Sequence[Mapping[str, Any]], networks: Sequence[str]) -> CourseFigure:
     """A whole sweep in one picture: how many seeds solved the task, by network, sequence length and learning rate.
 
+    A dash stands where no run was made.
+
     Args:
         parts: runs with 'initialisation', 'steps', 'lr', 'seed' and 'reached' (None if the target was not reached).
         networks: the rows, from top to bottom.
@@ -323,18 +325,14 @@ def sweep_map(parts: Sequence[Mapping[str, Any]], networks: Sequence[str]) -> Co
     for y, name in enumerate(networks):
         for column, x in place.items():
             runs = [p for p in parts if (p["steps"], p["lr"]) == column and p["initialisation"] == name]
+            if not runs:
+                ax.text(x, y, "–", ha="center", va="center", color=MUTED, fontsize=10)
+                continue
             solved = sum(part["reached"] is not None for part in runs)
             share = solved / len(runs)
             ax.add_patch(_square(x, y, face=_shade(share), edge=MUTED if share == 0 else "none"))
-            ax.text(
-                x,
-                y,
-                str(solved),
-                ha="center",
-                va="center",
-                color="white" if share > 0.55 else INK,
-                fontsize=10,
-            )
+            shade = "white" if share > 0.55 else INK
+            ax.text(x, y, str(solved), ha="center", va="center", color=shade, fontsize=10)
     ax.set(xlim=(-0.7, max(place.values()) + 0.7), ylim=(len(networks) - 0.4, -0.6))
     ax.set_yticks(range(len(networks)), networks)
     ax.set_xticks(
