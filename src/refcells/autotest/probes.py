@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from refcells.autotest.verdict import Unfit
+from refcells.autotest.calls import Unfit
 from refcells.tasks import remember_first
 from refcells.training import accuracy
 

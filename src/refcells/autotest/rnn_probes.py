@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from refcells.autotest.calls import Unfit
 from refcells.autotest.probes import Array, State, _array, _built, _pair, _tensor
-from refcells.autotest.verdict import Unfit
 
 
 def _carries(value: Any, name: str) -> Tensor:

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from refcells.autotest.calls import Unfit
 from refcells.autotest.compare import a_or_an
 from refcells.autotest.probes import _after_updates, _array, _built, _counting, _pair, _tensor
-from refcells.autotest.verdict import Unfit
 from refcells.tasks import tagging
 from refcells.training import accuracy
 

@@ -6,31 +6,18 @@ The student's work is reached by calling it with plain numbers or arrays and by 
 import copy
 import importlib
 import inspect
-import linecache
-import time
-import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from refcells.autotest.calls import Answer, Unfit, WrongAnswer, answers, raised
 from refcells.autotest.compare import TOLERANCE, Output, Unreadable, a_or_an, difference, numbers
-from refcells.autotest.limits import SECONDS, OutOfBounds, TimeUp, limited, quiet_streams
+from refcells.autotest.limits import SECONDS, limited, quiet_streams
 from refcells.autotest.mistakes import Mistake
 
 __all__ = ["Case", "Question", "Verdict", "WrongAnswer", "called", "judge", "question", "questions"]
-
-
-class WrongAnswer(AssertionError):
-    """A failed test. A notebook shows its message alone, without the frames of the course's own code."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [f"Not right yet. {self}"]
-
-
-class Unfit(Exception):
-    """A probe could not use the student's work; the message says why, in the student's terms."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +196,7 @@ def _recognise(asked: Question, outcomes: Sequence[_Outcome]) -> Mistake | None:
 def _alike(asked: Question, outcome: _Outcome, wrong: Callable[..., Any]) -> bool:
     """Whether the student's outcome of a case is a wrong function's."""
     if outcome.results is None:
-        return _outcome(asked, wrong, outcome.case, asked.seconds).reason == outcome.reason
+        return _outcomes(asked, wrong, [outcome.case])[0].reason == outcome.reason
     if asked.accept:
         # There is no one right result: what is missing is a property, and the problem names it.
         return False
@@ -224,46 +211,43 @@ def _alike(asked: Question, outcome: _Outcome, wrong: Callable[..., Any]) -> boo
 
 def _outcomes(asked: Question, work: Callable[..., Any], cases: Sequence[Case]) -> list[_Outcome]:
     """What comes of each case; no more are tried once the time is over."""
-    outcomes: list[_Outcome] = []
-    until = time.monotonic() + asked.seconds
-    for case in cases:
-        outcomes.append(_outcome(asked, work, case, max(until - time.monotonic(), 0.1)))
-        if time.monotonic() > until:
-            break
-    return outcomes
+    arguments = [case.copied() for case in cases]
+    # A student's work in another process answers there.
+    elsewhere = getattr(work, "answers_elsewhere", None)
+    came: Iterable[Answer]
+    if elsewhere is not None:
+        came = elsewhere(asked.probe, arguments, asked.quiet, asked.seconds)
+    else:
+        came = answers(
+            work, asked.probe, arguments, asked.quiet, asked.seconds, lambda results: _plain(asked, results)
+        )
+    return [
+        _outcome(asked, case, answer, plain=elsewhere is None)
+        for case, answer in zip(cases, came, strict=False)
+    ]
 
 
-def _outcome(asked: Question, work: Callable[..., Any], case: Case, seconds: float) -> _Outcome:
-    """Run one case and compare its results with the reference's."""
-    outcome = _Outcome(case)
-    arguments = case.copied()
-
-    def call() -> tuple[Any, Any]:
-        results = asked.probe(work, *arguments) if asked.probe else work(*arguments)
-        return results, _plain(asked, results)
-
+def _outcome(asked: Question, case: Case, answer: Answer, plain: bool) -> _Outcome:
+    """Compare what came of one case with the reference's results."""
+    outcome = _Outcome(case, answer.problem, reason=answer.reason)
+    if outcome.problem:
+        return outcome
     try:
-        with quiet_streams(), warnings.catch_warnings():
-            warnings.simplefilter("error" if asked.quiet else "ignore")
-            results, outcome.results = limited(call, seconds)
-    except Exception as error:
-        if isinstance(error, TimeUp):
-            error = TimeUp(f"it was still running after {asked.seconds:g} seconds")
-        elif not isinstance(error, NotImplementedError):
-            outcome.reason = _reason(error)
-        outcome.problem = raised(error, work)
+        outcome.results = answer.plain if plain else _plain(asked, answer.results)
+    except Unfit as error:
+        outcome.problem = outcome.reason = str(error)
         return outcome
     if asked.probe is None:
-        changed = _changed(asked, case.arguments, arguments)
+        changed = _changed(asked, case.arguments, answer.arguments)
         if changed:
             outcome.problem = changed
             outcome.results = None
             return outcome
     if asked.accept:
-        outcome.problem = asked.accept(results)
+        outcome.problem = asked.accept(answer.results)
     else:
         # Numbers are compared as they were read; what is none is looked at again only to say what it is.
-        came = results if outcome.results is None else outcome.results
+        came = answer.results if outcome.results is None else outcome.results
         outcome.problem = _problem(asked, came, asked.run(asked.reference, case))
     return outcome
 
@@ -339,43 +323,6 @@ def _brief(value: Any) -> str:
     if isinstance(shape, tuple):
         return f"an array of shape {tuple(shape)}"
     return a_or_an(kind)
-
-
-def raised(error: BaseException, work: Any) -> str:
-    """An exception in a sentence, with the student's own last line."""
-    what = _reason(error)
-    if isinstance(error, Unfit | OutOfBounds | NotImplementedError):
-        return what
-    own = getattr(inspect.unwrap(work), "__code__", None) if callable(work) else None
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if own is not None and frame.filename == own.co_filename]
-    if not theirs:
-        theirs = [
-            frame
-            for frame in frames
-            if "ipykernel" in frame.filename or frame.filename.startswith("<ipython")
-        ]
-    line = ""
-    if theirs:
-        line = theirs[-1].line or linecache.getline(theirs[-1].filename, theirs[-1].lineno or 0).strip()
-    return f"it stopped with {what}" + (f"\n  in your line: {line[:200]}" if line else "")
-
-
-def _reason(error: BaseException) -> str:
-    """An exception in words, without the place."""
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # an exception of the student's own that cannot be printed
-        text = ""
-    if isinstance(error, Unfit | OutOfBounds):
-        return text
-    if isinstance(error, NotImplementedError):
-        return "it is not written yet (it raises NotImplementedError)"
-    if isinstance(error, RecursionError):
-        return "RecursionError: it calls itself without end"
-    if isinstance(error, RuntimeWarning):
-        return f"NumPy's warning '{text[:200]}'"
-    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
 
 
 def called(call: Callable[[], Any], message: str) -> Any:
