@@ -1,0 +1,328 @@
+"""Grading with the tests outside the student's process: a preprocessor in the place of nbgrader's Execute.
+
+The student's cells run in the student's kernel, which is confined and holds no answers (`classroom.sandbox`). The locked
+cells that only import, and every test cell, run here, in the grader's process, which has the reference cells. A name
+that a test cell uses and that the course's own cells do not define stands for the student's function: calling it asks the
+student's kernel through the Jupyter protocol, many inputs in one message, and only data comes back.
+"""
+
+import ast
+import asyncio
+import builtins
+import contextlib
+import io
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+from jupyter_client.client import KernelClient
+from jupyter_client.utils import ensure_async, run_sync
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from nbgrader import utils
+from nbgrader.preprocessors import Execute
+from traitlets import Float, Integer
+
+from refcells.autotest import wire
+from refcells.autotest.calls import Answer, WrongAnswer
+from refcells.autotest.limits import SECONDS, OutOfBounds, limited
+from refcells.autotest.student import MIME
+
+__all__ = ["KernelGone", "SeparateExecute", "StudentFunction", "free_names"]
+
+# Seconds beyond a question's own that a message may take on a busy machine.
+MARGIN = 20.0
+
+
+class KernelGone(OutOfBounds):
+    """The student's kernel gives no answer any more; the message says why."""
+
+
+def free_names(source: str) -> set[str]:
+    """The names that a cell reads and does not define itself, builtins left out.
+
+    Raises:
+        SyntaxError: if the cell is no Python.
+    """
+    tree = ast.parse(source)
+    read = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    made = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            made |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            made.add(node.name)
+        elif isinstance(node, ast.arg):
+            made.add(node.arg)
+    return {name for name in read - made if not hasattr(builtins, name)}
+
+
+class StudentFunction:
+    """A function or class of the student's notebook, which is called there.
+
+    Attributes:
+        name: its name in the notebook.
+    """
+
+    def __init__(self, name: str, link: "_Link") -> None:
+        self.name = name
+        self._link = link
+
+    def __repr__(self) -> str:
+        return f"<the student's {self.name}>"
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call it once with plain numbers and arrays; what it raises there is a WrongAnswer here."""
+        request = {"do": "apply", "name": self.name, "arguments": arguments, "keywords": keywords}
+        answer = _answer(self._link.ask(request, SECONDS))
+        if answer.problem:
+            raise WrongAnswer(f"{self.name}: {answer.problem}")
+        return answer.results
+
+    def answers_elsewhere(
+        self, probe: Any, cases: Sequence[tuple[Any, ...]], quiet: bool, seconds: float
+    ) -> Iterator[Answer]:
+        """What `refcells.autotest.calls.answers` gives, from the student's kernel: all cases in one message."""
+        name = f"{probe.__module__.rpartition('.')[2]}:{probe.__name__}" if probe else None
+        request = {
+            "do": "call",
+            "name": self.name,
+            "probe": name,
+            "cases": cases,
+            "quiet": quiet,
+            "seconds": seconds,
+        }
+        try:
+            told = self._link.ask(request, seconds)
+        except KernelGone as gone:
+            return iter([Answer(problem=str(gone))] * len(cases))
+        if not isinstance(told, list) or len(told) > len(cases):
+            return iter([Answer(problem="no answer came that can be read")])
+        return map(_answer, told)
+
+
+def _answer(told: Any) -> Answer:
+    """An answer from what was sent, believing nothing of it but its data."""
+    if not isinstance(told, dict):
+        return Answer(problem="no answer came that can be read")
+
+    def text(key: str) -> str | None:
+        value = told.get(key)
+        return value[:2000] if isinstance(value, str) else None
+
+    arguments = told.get("arguments")
+    return Answer(
+        results=told.get("results"),
+        arguments=arguments if isinstance(arguments, tuple) else (),
+        problem=text("problem") or text("broken"),
+        reason=text("reason"),
+    )
+
+
+class _Link:
+    """The way from a test cell, in a thread of its own, to the student's kernel."""
+
+    def __init__(self, execute: "SeparateExecute", loop: asyncio.AbstractEventLoop) -> None:
+        self._execute, self._loop = execute, loop
+
+    def ask(self, request: dict[str, Any], seconds: float) -> Any:
+        """Send a request, wait for the reply.
+
+        Raises:
+            KernelGone: if none comes in time, or the kernel has ended.
+        """
+        until = seconds + MARGIN
+        future = asyncio.run_coroutine_threadsafe(
+            self._execute.exchange(wire.dumps(request), until), self._loop
+        )
+        # The thread that a test runs in has its own deadline, which a call inside it moves.
+        text = limited(lambda: future.result(until + MARGIN), until + 2 * MARGIN)
+        try:
+            return wire.loads(text)
+        except wire.Unspeakable as error:
+            return {"problem": f"no answer came that can be read: {error}"}
+
+
+def _error(name: str, text: str) -> NotebookNode:
+    return new_output("error", ename=name, evalue=text, traceback=[text])
+
+
+class SeparateExecute(Execute):
+    """Executes a submission: the student's cells in their kernel, the tests here."""
+
+    most_output = Integer(200_000, help="Characters of output that are kept of one cell.").tag(config=True)
+    patience = Float(10.0, help="Seconds that an interrupted kernel has to come back.").tag(config=True)
+
+    _gone: str | None = None
+    _trusted: dict[str, Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        from classroom.sandbox.provisioner import ConfinedKernelManager
+
+        kwargs["kernel_manager_class"] = ConfinedKernelManager
+        super().__init__(*args, **kwargs)
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any], km: Any = None) -> Any:
+        """Execute one submission from the first cell to the last, whatever happens in between."""
+        self._gone, self._trusted = None, {"__name__": "__main__"}
+        self.kernel_name = "python3"
+        return super().preprocess(nb, resources, km)
+
+    async def async_execute_cell(self, cell: NotebookNode, cell_index: int, *args: Any, **kwargs: Any) -> Any:
+        """One cell, on its own side."""
+        if cell.cell_type != "code":
+            return cell
+        if utils.is_grade(cell) and not utils.is_solution(cell):
+            await self._test(cell)
+            return cell
+        if utils.is_locked(cell):
+            self._run_trusted(cell)
+        if self._gone:
+            cell.outputs = [_error("KernelGone", self._gone)]
+            return cell
+        try:
+            await super().async_execute_cell(cell, cell_index, *args, **kwargs)
+        except DeadKernelError:
+            self._gone = "the kernel ended in an earlier cell (os._exit, a crash, or too much memory or time)"
+            cell.outputs = [*cell.get("outputs", []), _error("KernelGone", self._gone)]
+        except Exception as error:
+            # A timeout whose interrupt was ignored: nothing more can be asked of this kernel.
+            self._gone = f"an earlier cell did not end in time ({type(error).__name__})"
+            cell.outputs = [*cell.get("outputs", []), _error("KernelGone", self._gone)]
+            await ensure_async(self.km.shutdown_kernel(now=True))
+        self._shorten(cell)
+        return cell
+
+    execute_cell = run_sync(async_execute_cell)  # type: ignore[assignment]
+
+    def _run_trusted(self, cell: NotebookNode) -> None:
+        """A locked cell of the course's own, here: it makes the imports that test cells use."""
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            try:
+                exec(_compiled(cell.source, "exec"), self._trusted)
+            except Exception as error:
+                self.log.warning("a locked cell fails in the grader: %s", error)
+
+    async def _test(self, cell: NotebookNode) -> None:
+        """Run a test cell here, in a thread, since it waits for the student's kernel."""
+        loop = asyncio.get_running_loop()
+        cell.outputs = await asyncio.to_thread(self._outputs, cell.source, _Link(self, loop))
+        cell.execution_count = None
+
+    def _outputs(self, source: str, link: _Link) -> list[NotebookNode]:
+        """The outputs of a test cell: what it printed, and its error if it fails."""
+        namespace = dict(self._trusted)
+        out = io.StringIO()
+        try:
+            names = sorted(free_names(source) - set(namespace))
+            if names:
+                namespace |= self._students(names, link)
+            with contextlib.redirect_stdout(out):
+                value = _run(source, namespace)
+        except WrongAnswer as wrong:
+            return [
+                new_output(
+                    "error", ename="WrongAnswer", evalue=str(wrong), traceback=wrong._render_traceback_()
+                )
+            ]
+        except OutOfBounds as stopped:
+            return [_error(type(stopped).__name__, f"Not right yet. {stopped}")]
+        except Exception as error:
+            lines = traceback.format_exception_only(error)
+            return [new_output("error", ename=type(error).__name__, evalue=str(error), traceback=lines)]
+        outputs = [new_output("stream", name="stdout", text=text)] if (text := out.getvalue()) else []
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            outputs.append(new_output("execute_result", data={"text/plain": repr(float(value))}))
+        return outputs
+
+    def _students(self, names: list[str], link: _Link) -> dict[str, Any]:
+        """What stands for the student's names in a test cell."""
+        if self._gone:
+            raise KernelGone(self._gone)
+        found = link.ask({"do": "names", "names": names}, SECONDS)
+        namespace: dict[str, Any] = {}
+        for name in names:
+            told = found.get(name) if isinstance(found, dict) else None
+            told = told if isinstance(told, dict) else {}
+            kind = told.get("kind")
+            if kind == "callable":
+                namespace[name] = StudentFunction(name, link)
+            elif kind == "value":
+                namespace[name] = told.get("value")
+            else:
+                raise WrongAnswer(
+                    f"there is no {name} in the notebook: the cell that defines it is missing or failed"
+                )
+        return namespace
+
+    async def exchange(self, request: str, seconds: float) -> str:
+        """Send one request to the student's kernel and wait for the reply.
+
+        Raises:
+            KernelGone: if the kernel ends or gives no reply in time.
+        """
+        if self._gone:
+            raise KernelGone(self._gone)
+        client: KernelClient = self.kc
+        code = f"__import__('refcells.autotest.student').autotest.student.publish({request!r}, globals())"
+        message = client.execute(code, store_history=False, allow_stdin=False, stop_on_error=False)
+        until = time.monotonic() + seconds
+        text: str | None = None
+        while time.monotonic() < until:
+            try:
+                came = await ensure_async(client.get_iopub_msg(timeout=0.5))
+            except Exception:  # queue.Empty, on whichever channel class
+                if not await ensure_async(self.km.is_alive()):
+                    self._gone = (
+                        "the kernel ended while a test was running (os._exit, a crash, or too much memory)"
+                    )
+                    raise KernelGone(self._gone) from None
+                continue
+            if came["parent_header"].get("msg_id") != message:
+                continue
+            if came["msg_type"] == "display_data" and MIME in came["content"].get("data", {}):
+                text = came["content"]["data"][MIME]
+            elif came["msg_type"] == "status" and came["content"]["execution_state"] == "idle":
+                return text if text is not None else wire.dumps({"problem": "no answer came"})
+        self._gone = f"the kernel gave no answer for {seconds:.0f} seconds and was ended"
+        await ensure_async(self.km.shutdown_kernel(now=True))
+        raise KernelGone(self._gone)
+
+    def _shorten(self, cell: NotebookNode) -> None:
+        """Cut outputs that are too long, by characters: one line may be 50 MB."""
+        left = self.most_output
+        kept = []
+        for output in cell.get("outputs", []):
+            size = len(str(output))
+            if size <= left:
+                kept.append(output)
+                left -= size
+            elif output.output_type == "stream" and left > 0:
+                output.text = output.text[:left] + "\n[the rest of the output is left out]"
+                kept.append(output)
+                left = 0
+        cell.outputs = kept
+
+
+def _compiled(source: str, mode: str) -> CodeType:
+    return compile(source, "<test>", mode)
+
+
+def _run(source: str, namespace: dict[str, Any]) -> Any:
+    """Run a cell; gives the value of its last line if that is an expression."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<test>", "exec"), namespace)
+    if last is None:
+        return None
+    assert isinstance(last, ast.Expr)
+    return eval(compile(ast.Expression(last.value), "<test>", "eval"), namespace)
