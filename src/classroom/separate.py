@@ -202,7 +202,7 @@ class SeparateExecute(Execute):
         self._shorten(cell)
         return cell
 
-    execute_cell = run_sync(async_execute_cell)  # type: ignore[assignment]
+    execute_cell = run_sync(async_execute_cell)
 
     def _run_trusted(self, cell: NotebookNode) -> None:
         """A locked cell of the course's own, here: it makes the imports that test cells use."""

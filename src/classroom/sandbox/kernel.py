@@ -86,7 +86,7 @@ def main(
         def __init__(self, socket: Any, pipe: bool = False, **more: Any) -> None:
             super().__init__(socket, pipe=False, **more)
 
-    kernelapp.IOPubThread = WithoutPipe  # type: ignore[misc]
+    kernelapp.IOPubThread = WithoutPipe  # type: ignore[assignment,misc]
     kernelapp.IPKernelApp.launch_instance(
         argv=[
             "-f",
