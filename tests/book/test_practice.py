@@ -5,7 +5,26 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from pages import BOOK  # noqa: E402
+
 from refcells.experiments import load, practice  # noqa: E402
+
+
+@pytest.mark.parametrize("page", ["bidirectional", "practice"])
+def test_the_chapters_have_the_parts_of_a_chapter(page):
+    text = (BOOK / f"{page}.md").read_text("utf-8")
+    assignment = ["## The assignment"] if page == "bidirectional" else []
+    for part in (
+        "At a glance",
+        "```{literalinclude} ../src/refcells/",
+        "## Common mistakes",
+        "## Questions and answers",
+        "## Exercises",
+        "## Summary",
+        *assignment,
+        "## Further reading",
+    ):
+        assert part in text, part
 
 
 def accuracies(name, key, **settings):
