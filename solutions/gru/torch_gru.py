@@ -286,7 +286,7 @@ def train_until(model, steps, most, generator):
 #
 # For each of the two, build `LastStepClassifier(layer, 32, 8)` around an `nn.LSTM` or `nn.GRU` with 8 inputs, 32 hidden units and `batch_first=True`. Draw its parameters with `redraw(model, generator)`, *then* set the keep bias, and train for at most 300 updates. Return both reports.
 #
-# The test asks for an accuracy of 0.95 of both at 20 steps with a bias of 3; the best of up to three comparisons counts. When it is silent, compare at biases of 0, 1 and 3 with a few seeds each, and write the numbers down: the last question asks about them. A comparison takes a few seconds. This exercise calls your `set_keep_bias` and `train_until`.
+# The test asks for an accuracy of 0.95 of both at 10 steps with a bias of 3; the best of up to three comparisons counts. When it is silent, compare at 20 steps with biases of 0, 1 and 3 and a few seeds each, and write the numbers down: the last question asks about them. A comparison takes a few seconds. This exercise calls your `set_keep_bias` and `train_until`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "compare", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -321,7 +321,7 @@ def compare(steps, bias, generator):
 
 
 # %% nbgrader={"grade": true, "grade_id": "test-compare", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-# Checks both reports at 20 steps and a bias of 3, the biases at the start, and the accuracy of both layers.
+# Checks both reports at 10 steps and a bias of 3, the biases at the start, and the accuracy of both layers.
 ### AUTOTEST judge("torch.compare", compare)
 ### BEGIN HIDDEN TESTS
 ### AUTOTEST judge("torch.compare", compare, seed=HIDDEN_SEED)

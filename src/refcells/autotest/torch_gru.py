@@ -182,7 +182,7 @@ def _until_cases(seed: int) -> list[Case]:
 
 
 def _compare_cases(seed: int) -> list[Case]:
-    return [Case("20 time steps and a bias of 3", (20, 3.0, UPDATES, LEARNED, 1000 + seed))]
+    return [Case("10 time steps and a bias of 3", (10, 3.0, UPDATES, LEARNED, 1000 + seed))]
 
 
 def _learned(score: Any) -> str | None:
