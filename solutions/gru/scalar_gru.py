@@ -16,7 +16,7 @@
 #
 # The LSTM has two gates that often do opposite things: one keeps, one writes. The GRU makes them one. You will build it with a single unit, where each gate is one number, and then ask what a blend does to a memory over many steps.
 #
-# You need Python's floats and the chapter *The GRU*. Plan for 50 minutes. There are 22 points: 16 are given by the test cells, 6 for answers in your own words.
+# You need Python's floats and the chapter *The GRU*. Plan for 55 minutes. There are 22 points: 16 are given by the test cells, 6 for answers in your own words.
 #
 # Write your code where a function says `raise NotImplementedError`. Each function is followed by a test cell: run it, and it either stays silent or tells you what is not right yet. The test cells are locked; your instructor runs them again, with other numbers. To see where you stand, save the notebook and run `python -m refcells.check scalar_gru.ipynb` in a terminal.
 

@@ -639,13 +639,6 @@ UNTIL_MISTAKES = (
         ("while update < most and", "while"),
     ),
     mistake(
-        "no early end",
-        "the training never looks whether it has learned: it ends at the first measurement that reaches the target.",
-        "the exercise",
-        train_until,
-        ("while update < most and score < LEARNED:", "while update < most:"),
-    ),
-    mistake(
         "accuracy in percent",
         "the accuracy is a percentage, a count or a loss; asked is a share between 0 and 1.",
         "the exercise",
@@ -658,6 +651,13 @@ UNTIL_MISTAKES = (
         "the exercise",
         train_until,
         (_REPORT, _REPORT.replace("seconds}", "1000 * seconds}")),
+    ),
+    mistake(
+        "no early end",
+        "the training never looks whether it has learned: it ends at the first measurement that reaches the target.",
+        "the exercise",
+        train_until,
+        ("while update < most and score < LEARNED:", "while update < most:"),
     ),
 )
 
