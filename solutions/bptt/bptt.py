@@ -77,7 +77,7 @@ def rnn_step_backward(d_h, x, h_prev, W_x, W_h, b):
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-backward", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## Exercise 2: back through time (5 points, 30 minutes)
+# ## Exercise 2: back through time (5 points, 35 minutes)
 #
 # Run the sequence forwards and keep the states. Then walk from the last step to the first. The gradient of $h_t$ has two sources, the loss at that step and the step after it:
 #
@@ -130,7 +130,7 @@ def rnn_backward(d_output, x, W_x, W_h, b, h0):
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-check", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## Exercise 3: check a gradient (5 points, 25 minutes)
+# ## Exercise 3: check a gradient (5 points, 30 minutes)
 #
 # A derivative can be measured. Move one entry of an array a little up and a little down, and look at the loss:
 #
@@ -209,7 +209,7 @@ def relative_error(analytic, numeric):
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-jacobian", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## Exercise 4: what becomes of a gradient with the lag (6 points, 35 minutes)
+# ## Exercise 4: what becomes of a gradient with the lag (6 points, 40 minutes)
 #
 # How much does the last state depend on a state k steps before? For one sequence the answer is a product of k Jacobians:
 #

@@ -16,7 +16,7 @@
 #
 # Here the cell becomes a module: its weights are parameters, PyTorch computes the gradients, and it can be trained. You will write it so that it equals `nn.RNNCell`, walk it by hand as `nn.RNN` walks it, compute a loss at every step, and train a network that has to keep one symbol in mind.
 #
-# You need PyTorch and the chapter *The recurrent cell*. Plan for 90 minutes. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
+# You need PyTorch and the chapter *The RNN*. Plan for 90 minutes. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
 #
 # Each function is followed by a test cell that stays silent or tells you what is not right yet. To see where you stand, save the notebook and run `python -m refcells.check torch_rnn.ipynb` in a terminal.
 

@@ -16,7 +16,7 @@
 #
 # A recurrent network reads a sequence one step at a time and keeps a single thing between steps: the hidden state. Here you write that step for a batch, walk it over sequences, also over sequences of different lengths, and put a layer on top that turns states into probabilities.
 #
-# You need NumPy and the chapter *The recurrent cell*. Plan for 90 minutes. There are 23 points: 19 are given by the test cells, 4 for an answer in your own words.
+# You need NumPy and the chapter *The RNN*. Plan for 90 minutes. There are 23 points: 19 are given by the test cells, 4 for an answer in your own words.
 #
 # Arrays are batch first and states are row vectors: x is (B, D), h is (B, H), a sequence is (B, T, D). Weights have PyTorch's layout: $W_x$ is (H, D), $W_h$ is (H, H), $b$ is (H,).
 #
