@@ -162,8 +162,9 @@ def test_the_exercises_have_solutions():
         assert exercises == solutions, name
 
 
-def test_the_chapter_has_the_parts_of_a_chapter():
-    chapter = TEXT["lstm.md"]
+@pytest.mark.parametrize("name", ["rnn.md", "lstm.md"])
+def test_a_chapter_has_the_parts_of_a_chapter(name):
+    chapter = TEXT[name]
     for part in (
         "At a glance",
         "{literalinclude} ../src/refcells/vector.py",

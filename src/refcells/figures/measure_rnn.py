@@ -269,7 +269,7 @@ def character_model(
     steps: int = 32,
     batch: int = 32,
     rates: Sequence[float] = (1e-2, 2e-3),
-    updates: Sequence[int] = (700, 250),
+    updates: Sequence[int] = (900, 300),
 ) -> Any:
     """An RNN that predicts the next character at every step, trained on windows of a text.
 
