@@ -165,7 +165,16 @@ def loss_by_context(losses: Sequence[np.ndarray], tables: np.ndarray) -> CourseF
     steps = len(losses[0])
     for k, loss in enumerate(tables):
         ax.axhline(loss, color=MUTED, lw=1.1, ls=(0, (3, 2)))
-        ax.text(steps, loss + 0.025, f"table, {k} back", color=MUTED, ha="right", va="bottom", fontsize=10)
+        below = k == len(tables) - 1  # the curves are just above the last line
+        ax.text(
+            steps,
+            loss + (-0.025 if below else 0.025),
+            f"table, {k} back",
+            color=MUTED,
+            ha="right",
+            va="top" if below else "bottom",
+            fontsize=10,
+        )
     looks = [("-", "o"), ("--", "s"), (":", "^")]
     for k, loss in enumerate(losses):
         style, marker = looks[k % 3]
@@ -184,7 +193,7 @@ def loss_by_context(losses: Sequence[np.ndarray], tables: np.ndarray) -> CourseF
         xlabel="characters read since the zero state",
         ylabel="nats a character",
         xlim=(0, steps + 0.5),
-        ylim=(min(tables) - 0.15, max(tables) + 0.25),
+        ylim=(min(tables) - 0.2, max(tables) + 0.25),
     )
     return fig
 
