@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from refcells.figures.style import COLOURS, GRID, INK, MUTED, CourseFigure, figure, in_style
 
@@ -37,6 +38,7 @@ def padded_batches(batches: Mapping[str, Sequence[Sequence[int]]]) -> CourseFigu
         ax.set(xlim=(0, longest), ylim=(y, -0.6), yticks=[])
         ax.grid(False)
         ax.spines["left"].set_visible(False)
+    axes[-1, 0].xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[-1, 0].set_xlabel("time steps")
     return fig
 
