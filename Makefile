@@ -13,7 +13,7 @@ RELEASE := _build/release.stamp
 
 ASSIGNMENTS := $(notdir $(wildcard solutions/*))
 CODE := $(shell find src -name '*.py' -not -path '*/figures/*' 2>/dev/null)
-PAGES := _config.yml _toc.yml $(shell find book src/refcells -type f -not -name '*.pyc' 2>/dev/null) $(wildcard exercises/*/*.ipynb)
+PAGES := _config.yml _toc.yml $(shell find book src/refcells -type f -not -name '*.pyc' 2>/dev/null) $(wildcard exercises/*/*.ipynb solutions/*/*.py solutions/*/*.yml)
 
 # The tools by name, wherever the environment is.
 export PATH := $(BIN):$(PATH)
@@ -21,7 +21,7 @@ export PATH := $(BIN):$(PATH)
 .DELETE_ON_ERROR:
 # The release is made before the site, which offers its notebooks.
 .NOTPARALLEL:
-.PHONY: all site release grade test lint serve bench experiments grader-report lock clean
+.PHONY: all site release grade handout test lint serve bench experiments grader-report lock clean
 
 all: release site grade
 	@echo "site         $(abspath $(SITE))"
@@ -48,6 +48,10 @@ $(RELEASE): $(READY) $(CODE) $(wildcard solutions/*/*.py) autotests.yml nbgrader
 
 grade: $(RELEASE)
 	$(PY) -m classroom.sample
+
+# What a class gets: notebooks, the student's part of the package, the guide; no solution, no catalogue, no reference.
+handout: $(RELEASE)
+	$(PY) -m classroom.handout
 
 test: $(READY) $(SITE)
 	$(PY) -m pytest -n 2 --dist loadfile

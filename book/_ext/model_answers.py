@@ -8,7 +8,6 @@ lead-in's grade id), and the mistakes that its tests recognise.
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +149,16 @@ def _write_if_new(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _left_behind(outdir: Path) -> Iterator[Path]:
-    """What an earlier build with answers has put into the site."""
-    yield outdir / FOLDER
-    yield outdir / "_sources" / FOLDER
+def _remove(outdir: Path, doctrees: Path) -> None:
+    """Take out of a built site what an earlier build with answers has put there."""
+    pages = [folder for folder in (outdir / FOLDER, outdir / "_sources" / FOLDER) if folder.exists()]
+    if not pages:
+        return
+    for folder in pages:
+        shutil.rmtree(folder)
+    # Sphinx takes a removed page off the search index and leaves its words there. Made anew, it has neither.
+    (outdir / "searchindex.js").unlink(missing_ok=True)
+    shutil.rmtree(doctrees, ignore_errors=True)
 
 
 def add_or_leave_out(app: Sphinx, config: Config) -> None:
@@ -167,8 +172,7 @@ def add_or_leave_out(app: Sphinx, config: Config) -> None:
         return
     shutil.rmtree(ROOT / FOLDER, ignore_errors=True)
     effective.unlink(missing_ok=True)
-    for path in _left_behind(Path(app.outdir)):
-        shutil.rmtree(path, ignore_errors=True)
+    _remove(Path(app.outdir), Path(app.doctreedir))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

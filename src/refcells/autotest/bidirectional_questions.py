@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from refcells.autotest.array_probes import on_tensors
 from refcells.autotest.arrays import Array, B, D, H, T, away_from_zero, weights
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import mistake, within
@@ -151,18 +152,6 @@ def _summary_cases(seed: int) -> list[Case]:
         Case(f"{layers} layers", (away_from_zero(rng, B, T, 2 * H), away_from_zero(rng, 2 * layers, B, H)))
         for layers in (1, LAYERS)
     ]
-
-
-def _on_tensors(work: Any, output: Array, h_n: Array) -> Array:
-    """Call a function with tensors, and give an array back."""
-    import torch
-
-    from refcells.autotest.verdict import Unfit
-
-    result = work(torch.tensor(output), torch.tensor(h_n))
-    if not isinstance(result, torch.Tensor):
-        raise Unfit(f"a {type(result).__name__} came back; expected a tensor")
-    return result.detach().numpy()
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
@@ -585,7 +574,7 @@ QUESTIONS = {
             (Output("summary", ("batch", "2 hidden")),),
             _summary_cases,
             SUMMARY_MISTAKES,
-            probe=_on_tensors,
+            probe=on_tensors,
         ),
     )
 }

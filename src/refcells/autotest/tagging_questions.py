@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from refcells.autotest import tagging_probes as probes
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, mistake
-from refcells.autotest.verdict import Case, Question
+from refcells.autotest.verdict import AtLeast, Case, Question
 from refcells.tasks import tagging, tagging_baseline
 from refcells.training import redraw
 
@@ -196,13 +196,11 @@ def _train_cases(seed: int) -> list[Case]:
     ]
 
 
-def _learned(score: Any) -> str | None:
-    if score >= LEARNED:
-        return None
-    return (
-        f"the best of three trained models names {score:.0%} of the held-out tags; expected at least {LEARNED:.0%} "
-        f"(one direction alone cannot expect more than {tagging_baseline(STEPS):.0%} of full sequences)"
-    )
+_LEARNED = AtLeast(
+    LEARNED,
+    f"the best of three trained models names {{score:.0%}} of the held-out tags; expected at least {LEARNED:.0%} "
+    f"(one direction alone cannot expect more than {tagging_baseline(STEPS):.0%} of full sequences)",
+)
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
@@ -712,7 +710,7 @@ QUESTIONS = {
             _train_cases,
             TRAIN_MISTAKES,
             probe=probes.trained_tagger,
-            accept=_learned,
+            accept=_LEARNED,
             seconds=TRAINING,
         ),
     )

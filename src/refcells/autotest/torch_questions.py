@@ -12,7 +12,7 @@ from refcells.autotest import probes, torch_bptt, torch_gru, torch_rnn
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake
 from refcells.autotest.modules import drawn, made
-from refcells.autotest.verdict import Case, Question
+from refcells.autotest.verdict import AtLeast, Case, Question
 from refcells.tasks import remember_first
 from refcells.torch_cells import LSTMCell
 from refcells.training import LastStepClassifier, redraw
@@ -229,13 +229,11 @@ def _chunk_cases(seed: int) -> list[Case]:
     ]
 
 
-def _learned(score: Any) -> str | None:
-    if score >= LEARNED:
-        return None
-    return (
-        f"the best of three trained models names {score:.0%} of the held-out symbols; expected at least {LEARNED:.0%} "
-        "(chance is 12%)"
-    )
+_LEARNED = AtLeast(
+    LEARNED,
+    f"the best of three trained models names {{score:.0%}} of the held-out symbols; expected at least {LEARNED:.0%} "
+    "(chance is 12%)",
+)
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
@@ -818,7 +816,7 @@ QUESTIONS = (
                 _remember_cases,
                 REMEMBER_MISTAKES,
                 probe=probes.remembered,
-                accept=_learned,
+                accept=_LEARNED,
                 seconds=50.0,
             ),
         )

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from refcells.autotest import probes, rnn_probes
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, mistake
-from refcells.autotest.verdict import Case, Question
+from refcells.autotest.verdict import AtLeast, Case, Question
 from refcells.tasks import remember_first
 from refcells.torch_cells import RNNCell
 from refcells.training import LastStepClassifier, redraw
@@ -129,13 +129,11 @@ def _remember_cases(seed: int) -> list[Case]:
     return [Case(f"{STEPS} time steps", (STEPS, K, UPDATES, LEARNED, 1000 + seed))]
 
 
-def _learned(score: Any) -> str | None:
-    if score >= LEARNED:
-        return None
-    return (
-        f"the best of three trained models names {score:.0%} of the held-out symbols; expected at least {LEARNED:.0%} "
-        "(chance is 12%)"
-    )
+_LEARNED = AtLeast(
+    LEARNED,
+    f"the best of three trained models names {{score:.0%}} of the held-out symbols; expected at least {LEARNED:.0%} "
+    "(chance is 12%)",
+)
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
@@ -571,7 +569,7 @@ QUESTIONS = {
             REMEMBER_MISTAKES,
             probe=probes.remembered,
             title="train_to_remember",
-            accept=_learned,
+            accept=_LEARNED,
             seconds=50.0,
         ),
     )

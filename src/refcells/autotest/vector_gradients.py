@@ -1,15 +1,15 @@
 """Questions about gradients that are measured: central differences, and how a gradient's size changes with the lag."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from refcells.autotest.array_probes import of_a_loss
 from refcells.autotest.arrays import Array, D, H, T, away_from_zero
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import mistake, within
 from refcells.autotest.vector_rnn import JACOBIAN_MISTAKES, _weights, rnn_step, rnn_step_jacobian
-from refcells.autotest.verdict import Case, Question, Unfit
+from refcells.autotest.verdict import Case, Question
 
 
 def numeric_gradient(f: Callable[[Array], float], x: Array, eps: float) -> Array:
@@ -45,22 +45,6 @@ def jacobian_norms(x: Array, W_x: Array, W_h: Array, b: Array, h0: Array) -> Arr
 
 
 # --- cases ----------------------------------------------------------------------------------------------------------
-
-
-def _measured(work: Callable[..., Any], x: Array, weight: Array, eps: float) -> Any:
-    """Use the student's function on a cubic loss in which all entries of x meet."""
-
-    def loss(values: Array) -> float:
-        if not isinstance(values, np.ndarray) or values.shape != x.shape:
-            came = getattr(values, "shape", type(values).__name__)
-            raise Unfit(f"it called f with {came}; f takes an array of x's shape, {x.shape}")
-        return float((weight * values**3).sum() + (weight * values).sum() ** 2)
-
-    given = x.copy()
-    gradient = work(loss, given, eps)
-    if np.abs(given - x).max() > 1e-9:
-        raise Unfit("x is not what it was after the call: put each entry back, or work on a copy")
-    return gradient
 
 
 def _difference_cases(seed: int) -> list[Case]:
@@ -314,7 +298,7 @@ QUESTIONS = {
             (Output("gradient"),),
             _difference_cases,
             DIFFERENCE_MISTAKES,
-            probe=_measured,
+            probe=of_a_loss,
         ),
         Question(
             "vector.relative_error",
