@@ -200,10 +200,17 @@ def guide(root: Path = ROOT) -> str:
     text = re.sub(
         r"^```\{code-cell\}.*?^```\n", lambda cell: _shown(cell[0]), text, flags=re.DOTALL | re.MULTILINE
     )
-    text = re.sub(r"^`{3,}\{tab-item\} (.*)$", r"**\1**\n", text, flags=re.MULTILINE)
-    text = re.sub(r"^`{3,}(\{tab-set\})?\n", "", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^````\{tab-set\}\n(.*?)^````\n", lambda tabs: _tabs(tabs[1]), text, flags=re.DOTALL | re.MULTILINE
+    )
     text = re.sub(r"\{\w+\}`([^`<]*?)(?: *<[^>]*>)?`", r"*\1*", text)
     return _installs(text, root)
+
+
+def _tabs(items: str) -> str:
+    """Tabs as one block after the other."""
+    text = re.sub(r"^```\{tab-item\} (.*)$", r"**\1**\n", items, flags=re.MULTILINE)
+    return re.sub(r"^```\n", "\n", text, flags=re.MULTILINE)
 
 
 def _shown(cell: str) -> str:

@@ -27,7 +27,8 @@ def dump(names: Iterable[str]) -> str:
         ValueError: for a question that cannot be stored; says why.
     """
     stored = {name: _stored(question(name)) for name in sorted(names)}
-    return json.dumps(stored, separators=(",", ":"), sort_keys=True)
+    # In the order in which the arguments are: a module's parameters are told apart by it.
+    return json.dumps(stored, separators=(",", ":"))
 
 
 def _stored(asked: Question) -> dict[str, Any]:
