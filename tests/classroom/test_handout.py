@@ -21,7 +21,7 @@ from refcells.autotest.verdict import AtLeast, question
 
 NOTEBOOKS = [source for assignment in assignments() for source in sources(assignment)]
 
-# Lines that any use of a library has, and that say nothing about an exercise.
+# Lines that any code has which uses the library, and that say nothing about an exercise; to be looked at before one is added.
 COMMON = {
     "optimizer.zero_grad()",
     "optimizer.step()",
@@ -29,6 +29,8 @@ COMMON = {
     "super().__init__()",
     "with torch.no_grad():",
     "return self.linear(output)",
+    "hidden = len(bias_ih) // blocks",
+    "started = time.perf_counter()",
 }
 
 

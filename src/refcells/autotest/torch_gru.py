@@ -14,7 +14,7 @@ from refcells.autotest.arrays import away_from_zero
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake
 from refcells.autotest.modules import drawn, made
-from refcells.autotest.verdict import Case, Question
+from refcells.autotest.verdict import AtLeast, Case, Question
 from refcells.tasks import remember_first
 from refcells.torch_cells import GRUCell
 from refcells.training import LastStepClassifier, accuracy, redraw
@@ -185,22 +185,16 @@ def _compare_cases(seed: int) -> list[Case]:
     return [Case("10 time steps and a bias of 3", (10, 3.0, UPDATES, LEARNED, 1000 + seed))]
 
 
-def _learned(score: Any) -> str | None:
-    if score >= LEARNED:
-        return None
-    return (
-        f"the best of three trained models names {score:.0%} of the held-out symbols; expected at least {LEARNED:.0%} "
-        "(chance is 12%)"
-    )
-
-
-def _both_learned(score: Any) -> str | None:
-    if score >= LEARNED:
-        return None
-    return (
-        f"in the best of three comparisons one of the two layers names {score:.0%} of the held-out symbols; expected at "
-        f"least {LEARNED:.0%} of both (chance is 12%)"
-    )
+_LEARNED = AtLeast(
+    LEARNED,
+    f"the best of three trained models names {{score:.0%}} of the held-out symbols; expected at least {LEARNED:.0%} "
+    "(chance is 12%)",
+)
+_BOTH_LEARNED = AtLeast(
+    LEARNED,
+    "in the best of three comparisons one of the two layers names {score:.0%} of the held-out symbols; expected at "
+    f"least {LEARNED:.0%} of both (chance is 12%)",
+)
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
@@ -765,7 +759,7 @@ QUESTIONS = {
             _until_cases,
             UNTIL_MISTAKES,
             probe=gru_probes.trained_until,
-            accept=_learned,
+            accept=_LEARNED,
             seconds=50.0,
         ),
         Question(
@@ -775,7 +769,7 @@ QUESTIONS = {
             _compare_cases,
             COMPARE_MISTAKES,
             probe=gru_probes.compared,
-            accept=_both_learned,
+            accept=_BOTH_LEARNED,
             seconds=50.0,
         ),
     )
