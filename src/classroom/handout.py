@@ -29,7 +29,7 @@ __all__ = ["build", "package", "wheel"]
 
 # The modules that a class gets as they are; modules of probes join them. None computes what an exercise asks for.
 MODULES = ("check", "tasks", "training")
-AUTOTEST = ("__init__", "compare", "directives", "limits", "mistakes", "stored", "verdict")
+AUTOTEST = ("__init__", "calls", "compare", "directives", "limits", "mistakes", "stored", "verdict")
 
 # Other files that go along, by their place in the repository.
 BESIDE = ("constraints.txt", "LICENSE", "LICENSE-TEXT")
@@ -72,10 +72,19 @@ def needed(notebooks: Iterable[Path]) -> set[str]:
     for path in notebooks:
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code":
-                found |= set(
-                    re.findall(r"^(?:from|import) (refcells[\w.]*)", cell.source, flags=re.MULTILINE)
-                )
+                found |= _imported(cell.source)
     return found
+
+
+def _imported(code: str) -> set[str]:
+    """Modules of the package that code imports, at its top or inside a function; comments and text do not count."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return {name for name in found if name.split(".")[0] == "refcells"}
 
 
 def package(root: Path = ROOT) -> dict[str, str]:
@@ -94,8 +103,12 @@ def package(root: Path = ROOT) -> dict[str, str]:
     files["refcells/__init__.py"] = _front(source / "__init__.py")
     # Advice on installing has to fit what is there.
     files["refcells/check.py"] = _installs(files["refcells/check.py"], root)
-    notebooks = [*released(root), *(root / name for name in STARTERS)]
     modules = {path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in files}
+    for path, text in files.items():
+        lacking = _imported(text) - modules
+        if lacking:
+            raise CourseError(f"{path} imports {', '.join(sorted(lacking))}, which a class does not get")
+    notebooks = [*released(root), *(root / name for name in STARTERS)]
     missing = needed(notebooks) - modules
     if missing:
         raise CourseError(

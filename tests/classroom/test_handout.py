@@ -272,3 +272,10 @@ def test_a_notebook_that_needs_more_is_refused(monkeypatch):
     monkeypatch.setattr(handout, "needed", lambda notebooks: {"refcells.vector", "refcells.tasks"})
     with pytest.raises(CourseError, match=r"a notebook imports refcells\.vector, which a class does not get"):
         handout.package()
+
+
+def test_a_module_that_needs_more_is_refused(monkeypatch):
+    """A module that is split later is missed by nobody."""
+    monkeypatch.setattr(handout, "AUTOTEST", tuple(name for name in handout.AUTOTEST if name != "calls"))
+    with pytest.raises(CourseError, match=r"imports refcells\.autotest\.calls, which a class does not get"):
+        handout.package()

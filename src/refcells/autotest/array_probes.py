@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from refcells.autotest.verdict import Unfit
+from refcells.autotest.calls import Unfit
 
 __all__ = ["of_a_loss", "on_tensors"]
 

@@ -149,12 +149,12 @@ def question(name: str) -> Question:
         LookupError: lists the questions that there are.
     """
     part, _, _ = name.partition(".")
+    if STORED.exists():
+        if name not in _stored():
+            raise LookupError(f"no question {name!r}; there are {', '.join(_stored())}")
+        return _stored()[name]
     try:
-        if STORED.exists():
-            return _stored()[name]
         questions = importlib.import_module(f"refcells.autotest.{part}_questions").QUESTIONS
-    except KeyError:
-        raise LookupError(f"no question {name!r}; there are {', '.join(_stored())}") from None
     except ModuleNotFoundError as error:
         if error.name and not error.name.startswith("refcells"):
             raise
