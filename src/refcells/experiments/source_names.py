@@ -33,6 +33,7 @@ __all__ = [
     "parse",
     "pool",
     "shapes_in",
+    "table_run",
     "tag_run",
     "window_accuracy",
 ]
@@ -308,6 +309,28 @@ def tag_run(direction: str, seed: int, updates: int, hidden: int = 32, lr: float
     }
 
 
+def table_run(left: int, right: int) -> dict[str, Any]:
+    """The table of neighbours on the same lines, and what lines these are.
+
+    Args:
+        left: number of tokens before a name that are looked at.
+        right: number of tokens after it.
+
+    Returns:
+        Held-out 'accuracy'; the number of lines, 'lines_training' and 'lines_held_out'; of held-out names,
+        'names_held_out'; and the share of held-out lines whose shape is among the training lines, 'seen_shapes'.
+    """
+    training, held_out = pool(TRAINING_MODULES), pool(HELD_OUT_MODULES)
+    seen = shapes_in(held_out, training)
+    return {
+        "accuracy": round(window_accuracy(left, right, training, held_out), 4),
+        "lines_training": len(training.tokens),
+        "lines_held_out": len(held_out.tokens),
+        "names_held_out": sum(tag != IGNORED for line in held_out.tags for tag in line),
+        "seen_shapes": round(sum(seen) / len(seen), 4),
+    }
+
+
 def _close(kept: dict[str, Any], rerun: dict[str, Any]) -> bool:
     """The sample trains briefly, and the standard library differs from one Python to the next."""
     return abs(kept["accuracy"] - rerun["accuracy"]) < 0.06
@@ -327,5 +350,12 @@ EXPERIMENTS = [
         ],
         [2],
         _close,
-    )
+    ),
+    Experiment(
+        "source_names_tables",
+        table_run,
+        [{"left": left, "right": right} for left, right in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 2))],
+        [3],
+        _close,
+    ),
 ]
