@@ -231,8 +231,9 @@ def pairs_lost(steps, chunk):
         4
     """
     ### BEGIN SOLUTION
-    pairs = [(source, target) for target in range(steps) for source in range(target + 1)]
-    return sum(not gradient_reaches(source, target, chunk) for source, target in pairs)
+    whole, rest = divmod(steps, chunk)
+    kept = whole * (chunk * (chunk + 1) // 2) + rest * (rest + 1) // 2
+    return steps * (steps + 1) // 2 - kept
     ### END SOLUTION
 
 
