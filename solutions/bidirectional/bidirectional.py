@@ -70,7 +70,7 @@ def reverse(x, lengths):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-walk", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## Exercise 2: a walk that stops in time (4 points, 20 minutes)
 #
-# Now the network itself, a plain RNN that starts from a state of zero. At a real step it moves on, at a padded step it holds its state:
+# Now the network itself, a plain RNN that starts from a state of zero; if you did the RNN's assignment, you have met it there, and here it becomes one half of something. At a real step it moves on, at a padded step it holds its state:
 #
 # $$h_t = \begin{cases} \tanh(x_t W_x^\top + h_{t-1} W_h^\top + b) & t \le L \\ h_{t-1} & t > L \end{cases} \qquad \text{output}_t = \begin{cases} h_t & t \le L \\ 0 & t > L \end{cases}$$
 #
