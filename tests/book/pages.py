@@ -45,3 +45,15 @@ def code_cells(path: Path) -> list[CodeCell]:
             options[name] = yaml.safe_load(value)
         cells.append(CodeCell(path.name, options, body.strip("\n")))
     return cells
+
+
+# Nothing of a Chromium's own: no updates, no first steps, no services in the background.
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
