@@ -36,6 +36,7 @@ $(READY): pyproject.toml constraints.txt
 
 site: $(SITE)
 $(SITE): $(READY) $(PAGES)
+	@$(PY) book/_ext/browser_python.py
 	jupyter-book build . -W --keep-going
 	@touch $@
 

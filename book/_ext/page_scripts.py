@@ -1,11 +1,14 @@
-"""Scripts and styles for the few pages that need them: a page pays for a playground only if it has one."""
+"""Scripts and styles for the few pages that need them: a page pays only for what it holds."""
 
 from typing import Any
 
 from sphinx.application import Sphinx
 
 # What to look for in a page's body, and the files that it asks for.
-NEEDED = {"data-playground=": ("playground.css", "playground.js")}
+NEEDED = {
+    "data-playground=": ("playground.css", "playground.js"),
+    'class="try-it-page"': ("try_it.css", "try_it.js"),
+}
 
 
 def add_what_is_needed(

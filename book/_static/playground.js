@@ -412,7 +412,7 @@
     }
 
     // Steps to the right, powers of ten upwards.
-    const LEFT = 58, RIGHT = 404, TOP = 14, BOTTOM = 194, LOW = -12, HIGH = 6, MOST = 200;
+    const LEFT = 58, RIGHT = 392, TOP = 14, BOTTOM = 194, LOW = -12, HIGH = 6, MOST = 200;
     const right = (k) => LEFT + (k / MOST) * (RIGHT - LEFT);
     const up = (power) => BOTTOM - ((power - LOW) / (HIGH - LOW)) * (BOTTOM - TOP);
     const picture = shape("svg", { viewBox: "0 0 414 232", role: "img", class: "pg-diagram" });

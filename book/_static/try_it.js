@@ -1,0 +1,265 @@
+/* 'Try it': editors for the page's exercises, checked by the course's own tests in a Python that runs in the browser.
+
+   The page holds each exercise's first code as an ordinary block, and beside it what the test is. Without JavaScript,
+   without WebAssembly, without a server or without Python beside the site, the blocks stay and the page says why. */
+"use strict";
+
+(function () {
+  const STORE = "learning-to-remember/try-it/";
+
+  function element(tag, attributes, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
+    node.append(...children);
+    return node;
+  }
+
+  /* --- what the reader wrote, kept from visit to visit ----------------------------------------------------------- */
+
+  const kept = {
+    read(name) {
+      try { return localStorage.getItem(STORE + name); } catch { return null; }
+    },
+    write(name, text) {
+      try { localStorage.setItem(STORE + name, text); return true; } catch { return false; }
+    },
+    forget(name) {
+      try { localStorage.removeItem(STORE + name); } catch { /* nothing was kept */ }
+    },
+  };
+
+  /* --- an editor: a textarea that indents -------------------------------------------------------------------------- */
+
+  function insert(area, text) {
+    // So that the browser's own undo knows of it; a browser without the command gets the plain way.
+    if (!document.execCommand || !document.execCommand("insertText", false, text)) {
+      area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+
+  function indents(area) {
+    let leave = false; // after Escape the next Tab moves on, as it does everywhere else
+    area.addEventListener("keydown", (event) => {
+      const start = area.selectionStart, before = area.value.slice(0, start);
+      const line = before.slice(before.lastIndexOf("\n") + 1);
+      if (event.key === "Escape") {
+        leave = true;
+        return;
+      }
+      if (event.key === "Tab" && !leave && !event.ctrlKey && !event.altKey && !event.metaKey) {
+        event.preventDefault();
+        if (!event.shiftKey) {
+          insert(area, " ".repeat(4 - (line.length % 4)));
+        } else {
+          const from = start - line.length;
+          const spaces = /^ {1,4}/.exec(area.value.slice(from));
+          if (spaces) {
+            area.setSelectionRange(from, from + spaces[0].length);
+            insert(area, "");
+            if (area.value.slice(from, from + spaces[0].length) === spaces[0]) area.setRangeText("", from, from + spaces[0].length);
+            area.setSelectionRange(Math.max(from, start - spaces[0].length), Math.max(from, start - spaces[0].length));
+            area.dispatchEvent(new Event("input", { bubbles: true }));
+          }
+        }
+      } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !event.ctrlKey && !event.metaKey) {
+        const indent = /^ */.exec(line)[0] + (/:\s*$/.test(line) ? "    " : "");
+        if (indent) {
+          event.preventDefault();
+          insert(area, `\n${indent}`);
+        }
+      }
+      if (!["Tab", "Shift"].includes(event.key)) leave = false;
+    });
+    area.addEventListener("blur", () => { leave = false; });
+  }
+
+  /* --- Python ---------------------------------------------------------------------------------------------------- */
+
+  // One for the page. `ask` gives a promise; `stop` ends whatever runs.
+  class Python {
+    constructor(places, size, progress) {
+      Object.assign(this, { places, size, progress, worker: null, starting: null, waiting: null });
+    }
+
+    start() {
+      if (this.starting) return this.starting;
+      this.starting = new Promise((ready, failed) => {
+        this.fail = failed;
+        this.worker = new Worker(this.places.worker);
+        this.worker.onerror = (event) => { event.preventDefault(); this.stop(event.message || "the worker could not be started"); };
+        this.worker.onmessage = ({ data }) => {
+          if (data.kind === "progress") this.progress(Math.min(1, data.bytes / this.size));
+          else if (data.kind === "ready") { this.fail = null; ready(); }
+          else if (data.kind === "lost") this.stop(data.message);
+          else if (data.kind === "broken") this.answer({ passed: false, printed: "", message: data.message });
+          else this.answer(data);
+        };
+        this.worker.postMessage({ kind: "start", ...this.places });
+      });
+      return this.starting;
+    }
+
+    answer(data) {
+      const waiting = this.waiting;
+      this.waiting = null;
+      if (waiting) waiting.done(data);
+    }
+
+    async check(cells, test) {
+      await this.start();
+      return new Promise((done, failed) => {
+        this.waiting = { done, failed };
+        this.worker.postMessage({ kind: "check", cells, test });
+      });
+    }
+
+    // The thread is ended; the next check starts another, from what the browser has kept.
+    stop(reason) {
+      if (this.worker) this.worker.terminate();
+      const { fail, waiting } = this;
+      Object.assign(this, { worker: null, starting: null, waiting: null, fail: null });
+      const error = new Error(reason);
+      if (fail) fail(error);
+      if (waiting) waiting.failed(error);
+    }
+  }
+
+  /* --- the page ---------------------------------------------------------------------------------------------------- */
+
+  function obstacle(page) {
+    if (location.protocol === "file:") {
+      return "You opened this page as a file, and a browser lets a page start Python only when it comes from a server. In the course's folder, run make serve (or python -m classroom.serve) and open the address that it prints. Until then the exercises can be read here and written in the notebooks.";
+    }
+    if (typeof WebAssembly !== "object" || typeof Worker !== "function") {
+      return "This browser has no WebAssembly, or it is switched off, so Python cannot run in the page. Any current Firefox, Chrome, Edge or Safari has it. The notebooks hold the same exercises.";
+    }
+    if (!page.dataset.size) {
+      return "This copy of the site was built without Python for the browser, so nothing can be run here. Whoever builds it with a connection gets it: make site says what was missing. The notebooks hold the same exercises.";
+    }
+    return null;
+  }
+
+  function startPage() {
+    const page = document.querySelector(".try-it-page");
+    if (!page) return;
+    page.hidden = false;
+    const wrong = obstacle(page);
+    if (wrong) {
+      page.replaceChildren(element("p", { class: "try-it-obstacle", role: "status" }, wrong));
+      return;
+    }
+
+    const megabytes = (page.dataset.size / 1e6).toFixed(0);
+    const load = element("button", { type: "button" }, "Start Python");
+    const bar = element("progress", { max: 1, value: 0, "aria-label": "Loading Python", hidden: "" });
+    const state = element("p", { role: "status", class: "try-it-state" }, `Python is not started yet; starting it loads about ${megabytes} MB from this site, once.`);
+    page.append(element("div", { class: "try-it-buttons" }, load, bar), state);
+
+    const here = (name) => new URL(name, page.dataset.static ? new URL(page.dataset.static, location.href) : location.href).href;
+    const python = new Python(
+      { worker: here("try_it_worker.js"), core: here("pyodide/"), course: here("try_it_course.zip"), driver: here("try_it.py") },
+      Number(page.dataset.size),
+      (share) => { bar.value = share; },
+    );
+    let ready = false, busy = false;
+
+    async function started() {
+      if (ready && python.starting) return;
+      ready = false;
+      load.disabled = true;
+      bar.hidden = false;
+      state.textContent = "Python is being loaded.";
+      try {
+        await python.start();
+        ready = true;
+        state.textContent = "Python is ready.";
+        load.hidden = true;
+      } catch (error) {
+        if (error.message !== "stopped") state.textContent = `Python could not be started: ${error.message}. Reload the page to try again; the notebooks hold the same exercises.`;
+        load.disabled = false;
+        throw error;
+      } finally {
+        bar.hidden = true;
+      }
+    }
+
+    load.addEventListener("click", () => started().catch(() => {}));
+
+    const exercises = [...document.querySelectorAll(".try-it")].map((box) => {
+      const { title, needs, starter, test } = JSON.parse(box.querySelector("script").textContent);
+      const id = `try-${title}`;
+      const area = element("textarea", { id, spellcheck: "false", autocapitalize: "off", autocomplete: "off", autocorrect: "off", "aria-describedby": "try-it-keys", rows: starter.split("\n").length + 2 });
+      area.value = kept.read(title) ?? starter;
+      const check = element("button", { type: "button" }, "Check");
+      const stop = element("button", { type: "button", hidden: "" }, "Stop");
+      const reset = element("button", { type: "button" }, "Reset");
+      const result = element("div", { class: "try-it-result", role: "status" });
+      for (const button of [check, stop, reset]) button.setAttribute("aria-label", `${button.textContent} ${title}`);
+      const code = box.querySelector("div[class*='highlight']");
+      code.replaceWith(element("label", { for: id }, "Your ", element("code", {}, title)), area,
+        element("div", { class: "try-it-buttons" }, check, stop, reset), result);
+      box.classList.add("try-it-live");
+      indents(area);
+
+      area.addEventListener("input", () => {
+        result.classList.add("try-it-old");
+        if (area.value === starter) kept.forget(title);
+        else kept.write(title, area.value);
+      });
+      reset.addEventListener("click", () => {
+        area.focus();
+        area.select();
+        insert(area, starter); // can be undone
+        area.setSelectionRange(0, 0);
+        kept.forget(title);
+        say("", "The first code is back.");
+      });
+      stop.addEventListener("click", () => python.stop("stopped"));
+      area.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); check.click(); }
+      });
+
+      function say(kind, ...lines) {
+        result.className = `try-it-result ${kind && `try-it-${kind}`}`;
+        result.replaceChildren(...lines);
+      }
+
+      check.addEventListener("click", async () => {
+        if (busy) return;
+        busy = true;
+        check.disabled = true;
+        say("", ready && python.starting ? "Checking." : "Python is being loaded; this takes a moment.");
+        stop.hidden = false;
+        let slow;
+        try {
+          await started();
+          say("", "Checking.");
+          slow = setTimeout(() => say("", "Still running. If a loop never ends, press Stop."), 4000);
+          const cells = needs.map((name) => exercises.find((one) => one.title === name)).filter(Boolean).map((one) => [one.title, one.area.value]);
+          const answer = await python.check([...cells, [title, area.value]], test);
+          const lines = [element("strong", {}, answer.passed ? "Right. The test is silent." : "Not right yet.")];
+          if (answer.message) lines.push(element("pre", {}, answer.message));
+          if (answer.printed) lines.push(element("p", {}, "Your code printed:"), element("pre", {}, answer.printed));
+          say(answer.passed ? "right" : "wrong", ...lines);
+        } catch (error) {
+          if (error.message === "stopped") {
+            say("wrong", element("strong", {}, "Stopped."), " Your code is still here; the next check starts Python again.");
+            state.textContent = "Python was stopped, and starts again at the next check.";
+          } else {
+            say("wrong", `Python is not running: ${error.message}.`);
+          }
+        } finally {
+          clearTimeout(slow);
+          stop.hidden = true;
+          check.disabled = false;
+          busy = false;
+        }
+      });
+      return { title, area };
+    });
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", startPage);
+  else startPage();
+})();

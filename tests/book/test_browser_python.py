@@ -1,0 +1,222 @@
+"""What 'Try it' runs on: the package that is fetched, the modules that are served, and the code that checks a cell."""
+
+import base64
+import hashlib
+import importlib.util
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+from pages import BOOK, ROOT
+
+pytest.importorskip("sphinx")
+
+
+def loaded(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def extension():
+    return loaded(BOOK / "_ext" / "browser_python.py")
+
+
+@pytest.fixture(scope="module")
+def driver():
+    return loaded(BOOK / "_static" / "try_it.py")
+
+
+# --- the package --------------------------------------------------------------------------------------------------
+
+
+def package(folder, names):
+    """A package as npm packs it, with its integrity value."""
+    path = folder / "pyodide.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in names:
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(name)
+            archive.addfile(entry, io.BytesIO(name.encode()))
+    return path, "sha512-" + base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+
+
+def test_the_pinned_package_is_taken_apart(extension, tmp_path):
+    path, integrity = package(tmp_path, [*extension.FILES, "console.html"])
+    core = tmp_path / "core"
+    assert not extension.complete(core)
+    extension.unpack(path, core, integrity)
+    assert extension.complete(core)
+    assert {p.name for p in core.iterdir()} == {*extension.FILES, "version"}
+    (core / "version").write_text("0.0.1")
+    assert not extension.complete(core)
+
+
+def test_another_package_is_refused(extension, tmp_path):
+    path, integrity = package(tmp_path, extension.FILES)
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(extension.Missing, match="not the package that was pinned"):
+        extension.unpack(path, tmp_path / "core", integrity)
+    assert not extension.complete(tmp_path / "core")
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        (None, "npm is not installed"),
+        (
+            "#!/bin/sh\necho 'npm error network no connection' >&2\nexit 1\n",
+            "npm error network no connection",
+        ),
+    ],
+)
+def test_what_is_missing_is_said_and_the_build_goes_on(
+    extension, tmp_path, monkeypatch, capsys, script, words
+):
+    if script:
+        (tmp_path / "npm").write_text(script)
+        (tmp_path / "npm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin" if script else str(tmp_path))
+    monkeypatch.setattr(extension.fetch, "__defaults__", (tmp_path / "core",))
+    assert extension.main() == 0
+    said = capsys.readouterr().err
+    assert words in said
+    assert "The site is built without it" in said
+    assert not extension.complete(tmp_path / "core")
+
+
+# --- what is served -----------------------------------------------------------------------------------------------
+
+
+def test_the_served_modules_judge_without_numpy_and_torch(extension, tmp_path):
+    """In a Python that has nothing but its standard library and what the site serves."""
+    course = tmp_path / "course.zip"
+    extension.write_course(course)
+    first = course.read_bytes()
+    extension.write_course(course)
+    assert course.read_bytes() == first
+    with zipfile.ZipFile(course) as archive:
+        archive.extractall(tmp_path / "course")
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
+        "from refcells import scalar\n"
+        "from refcells.autotest import judge\n"
+        "from refcells.autotest.scalar_questions import QUESTIONS\n"
+        "for name, question in QUESTIONS.items():\n"
+        "    assert judge(name, question.reference).passed, name\n"
+        "    for mistake in question.mistakes[:1]:\n"
+        "        assert not judge(name, mistake.make()).passed, name\n"
+        "assert scalar.__file__.startswith(sys.argv[1])\n"
+        "assert not {'numpy', 'torch', 'jaxtyping'} & set(sys.modules)\n"
+        "print(len(QUESTIONS))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, str(tmp_path / "course")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 15
+
+
+def test_exercises_are_the_notebooks_own(extension):
+    code = extension.cell("lstm/scalar_lstm", "forward")
+    step = extension.function(code, "lstm_step")
+    assert step in code
+    assert step.startswith("def lstm_step(")
+    assert "lstm_forward" not in step
+    with pytest.raises(LookupError, match="there are intro, imports"):
+        extension.cell("lstm/scalar_lstm", "nowhere")
+    with pytest.raises(LookupError, match="no function gru_step"):
+        extension.function(code, "gru_step")
+
+
+def test_a_comparison_has_the_form_of_the_notebooks_tests(extension):
+    mine = extension.comparison("scalar.lstm_gates", "lstm_gates").splitlines()
+    theirs = extension.cell("lstm/scalar_lstm", "test-gates").splitlines()
+    assert mine[-1] in theirs
+
+
+# --- a cell is checked ----------------------------------------------------------------------------------------------
+
+
+def check(driver, test, *cells):
+    before = sys.stdout, sys.stderr
+    answer = json.loads(driver.check(json.dumps(cells), test))
+    assert (sys.stdout, sys.stderr) == before
+    return answer
+
+
+@pytest.fixture(scope="module")
+def update_test(extension):
+    return extension.cell("lstm/scalar_lstm", "test-update")
+
+
+RIGHT = "def lstm_update(i, f, g, o, c_prev):\n    c = f * c_prev + i * g\n    return o * math.tanh(c), c\n"
+
+
+def test_a_right_cell_passes_and_what_it_prints_is_shown(driver, update_test):
+    answer = check(driver, update_test, ["lstm_update", RIGHT + "print('here')"])
+    assert answer == {"passed": True, "message": "", "printed": "here\n"}
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (RIGHT.replace("math.tanh(c)", "c"), "h is o * c, without the tanh"),
+        ("def lstm_update(:\n    pass", "line 1 cannot be read: invalid syntax\n  def lstm_update(:"),
+        (RIGHT + "1 / 0\n", "it stopped with ZeroDivisionError: division by zero\n  in line 4: 1 / 0"),
+        ("raise SystemExit(3)", "it stopped with SystemExit: 3"),
+        (RIGHT.replace("lstm_update", "update"), "no lstm_update is in this cell; keep the function's name"),
+        ("lstm_update = 3", "expected a function"),
+    ],
+)
+def test_a_wrong_cell_is_told_why(driver, update_test, code, words):
+    answer = check(driver, update_test, ["lstm_update", code])
+    assert not answer["passed"]
+    assert words in answer["message"]
+
+
+def test_output_without_end_is_cut(driver, update_test):
+    answer = check(driver, update_test, ["lstm_update", RIGHT + "for _ in range(9000):\n    print('line')"])
+    assert answer["passed"]
+    assert len(answer["printed"]) < 20_100
+    assert answer["printed"].endswith("(more was printed)")
+
+
+def test_earlier_cells_come_first_and_are_named(driver, extension):
+    test = extension.cell("lstm/scalar_lstm", "test-step")
+    step = "def lstm_step(x, h, c, w_x, w_h, b):\n    return lstm_update(*lstm_gates(x, h, w_x, w_h, b), c)\n"
+    gates = (
+        "def lstm_gates(x, h, w_x, w_h, b):\n"
+        "    i, f, g, o = (w_x[k] * x + w_h[k] * h + b[k] for k in range(4))\n"
+        "    s = lambda a: 1 / (1 + math.exp(-a))\n"
+        "    return s(i), s(f), math.tanh(g), s(o)\n"
+    )
+    right = check(
+        driver, test, ["lstm_gates", gates], ["lstm_update", RIGHT + "print(1)"], ["lstm_step", step]
+    )
+    assert right == {"passed": True, "message": "", "printed": ""}
+    broken = check(driver, test, ["lstm_gates", "1 / 0"], ["lstm_update", RIGHT], ["lstm_step", step])
+    assert broken["message"].startswith(
+        "This exercise runs your code of 'lstm_gates' first, and that stops. it stopped"
+    )
+
+
+def test_nothing_is_left_from_one_check_to_the_next(driver, update_test):
+    assert check(driver, update_test, ["lstm_update", RIGHT])["passed"]
+    assert not check(driver, update_test, ["lstm_update", ""])["passed"]
+
+
+def test_the_page_names_every_scalar_step():
+    page = (BOOK / "try-it.md").read_text("utf-8")
+    for name in ("rnn_step", "lstm_step", "gru_step"):
+        assert f"```{{try-it}} {name}\n" in page
+    assert (ROOT / "_toc.yml").read_text("utf-8").count("book/try-it") == 1

@@ -1,0 +1,235 @@
+"""'Try it' in a reader's browser: a wrong cell gets its hint, a right one passes, a loop is stopped, code is kept."""
+
+import ast
+import re
+
+import pytest
+from built_site import ROOT, lacking, settled, watched
+
+from refcells.autotest import judge
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+# Milliseconds; Python is compiled when it starts, which takes long on a machine with much else to do.
+PATIENCE = 120_000
+
+RNN = """
+def rnn_step(x, h_prev, w_x, w_h, b):
+    return math.tanh(w_x * x + w_h * h_prev + b)
+
+
+def rnn_forward(xs, w_x, w_h, b, h0=0.0):
+    hs = []
+    for x in xs:
+        h0 = rnn_step(x, h0, w_x, w_h, b)
+        hs.append(h0)
+    return hs
+"""
+
+WRONG = """def lstm_update(i, f, g, o, c_prev):
+    c = f * c_prev + i * g
+    return o * c, c
+"""
+
+
+def answers():
+    """A right function for every exercise: the notebooks' model answers, and the RNN's above."""
+    found = {}
+    notebooks = [
+        (ROOT / "solutions" / name).read_text(encoding="utf-8")
+        for name in ("gru/scalar_gru.py", "lstm/scalar_lstm.py")
+    ]
+    for text in (*notebooks, RNN):
+        code = re.sub(r"^[ \t]*### (BEGIN|END) SOLUTION\n", "", text, flags=re.M)
+        for node in ast.parse(code).body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = ast.unparse(node)
+    return found
+
+
+@pytest.fixture(scope="module")
+def opened(chromium, address, site):
+    if not (site / "_static" / "pyodide").is_dir():
+        lacking("the site was built without Pyodide's core; with a connection: make site")
+    context, traffic = watched(chromium, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.goto(f"{address}/book/try-it.html")
+    settled(page)
+    yield page, traffic
+    context.close()
+
+
+@pytest.fixture
+def page(opened):
+    return opened[0]
+
+
+def write(page, name, code):
+    page.locator(f"#try-{name}").fill(code)
+
+
+def result(page, name):
+    return page.locator(f".try-it:has(#try-{name}) .try-it-result")
+
+
+def checked(page, name, code=None):
+    """Check an exercise; gives what is said about it."""
+    if code is not None:
+        write(page, name, code)
+    page.get_by_role("button", name=f"Check {name}", exact=True).click()
+    said = page.locator(f".try-it:has(#try-{name})").locator(".try-it-right, .try-it-wrong")
+    said.wait_for(timeout=PATIENCE)
+    return said.inner_text()
+
+
+def test_python_is_loaded_on_a_click_alone(opened):
+    page, traffic = opened
+    assert not page.evaluate("performance.getEntriesByType('resource').some(r => r.name.includes('pyodide'))")
+    assert "starting it loads about 12 MB" in page.locator(".try-it-state").inner_text()
+    seen = page.evaluate(
+        "() => { const bar = document.querySelector('.try-it-page progress'); window.seen = [];"
+        "new MutationObserver(() => seen.push(bar.value)).observe(bar, {attributes: true}); }"
+    )
+    assert seen is None
+    page.get_by_role("button", name="Start Python").click()
+    page.get_by_text("Python is ready.").wait_for(timeout=PATIENCE)
+    seen = page.evaluate("seen")
+    assert len(seen) > 10
+    assert seen == sorted(seen)
+    assert seen[-1] > 0.85
+    assert (traffic.foreign, traffic.broken, traffic.complaints) == ([], [], [])
+
+
+def test_a_wrong_cell_gets_its_hint(page):
+    """Word for word what the notebook's test says."""
+    namespace = {}
+    exec(WRONG, namespace)
+    said = checked(page, "lstm_update", WRONG)
+    assert said.startswith("Not right yet.")
+    for line in judge("scalar.lstm_update", namespace["lstm_update"]).message.splitlines():
+        assert line in said
+    assert "This is what comes out when h is o * c, without the tanh" in said
+
+
+def test_the_first_code_is_not_written_yet(page):
+    assert "it is not written yet" in checked(page, "gru_update")
+
+
+def test_right_cells_pass(page):
+    right = answers()
+    names = [e.get_attribute("id").removeprefix("try-") for e in page.locator(".try-it textarea").all()]
+    assert len(names) == 10
+    for name in names:
+        write(page, name, right[name])
+    for name in names:
+        assert checked(page, name).startswith("Right."), name
+
+
+def test_what_an_exercise_calls_is_run_before_it(page):
+    write(page, "sigmoid", "def sigmoid(a):\n    return 1 / 0\n")
+    assert "ZeroDivisionError" in checked(page, "lstm_gates")
+    write(page, "sigmoid", "def sigmoid(a:\n")
+    assert (
+        "This exercise runs your code of 'sigmoid' first, and that stops. line 1 cannot be read"
+        in checked(page, "lstm_gates")
+    )
+
+
+def test_an_endless_loop_is_stopped_and_python_comes_back(page):
+    write(page, "rnn_step", "def rnn_step(x, h_prev, w_x, w_h, b):\n    while True:\n        pass\n")
+    page.get_by_role("button", name="Check rnn_step", exact=True).click()
+    stop = page.get_by_role("button", name="Stop rnn_step")
+    stop.wait_for()
+    page.get_by_text("Still running. If a loop never ends, press Stop.").wait_for(timeout=PATIENCE)
+    stop.click()
+    result(page, "rnn_step").get_by_text("Stopped.").wait_for()
+    assert not stop.is_visible()
+    assert "while True" in page.locator("#try-rnn_step").input_value()
+    assert checked(page, "rnn_step", answers()["rnn_step"]).startswith("Right.")
+
+
+def test_code_is_kept_until_it_is_reset(page):
+    write(page, "gru_update", "def gru_update(z, n, h_prev):\n    return n  # mine\n")
+    page.reload()
+    settled(page)
+    area = page.locator("#try-gru_update")
+    assert area.input_value().endswith("return n  # mine\n")
+    page.get_by_role("button", name="Reset gru_update").click()
+    assert "raise NotImplementedError" in area.input_value()
+    page.reload()
+    settled(page)
+    assert "raise NotImplementedError" in area.input_value()
+
+
+def test_the_tab_key_indents_and_can_be_left(page):
+    area = page.locator("#try-rnn_step")
+    area.fill("")
+    area.press("Tab")
+    area.press_sequentially("if x:")
+    area.press("Enter")
+    area.press_sequentially("y")
+    assert area.input_value() == "    if x:\n        y"
+    area.press("Shift+Tab")
+    assert area.input_value() == "    if x:\n    y"
+    area.press("Escape")
+    area.press("Tab")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Check rnn_step"
+    assert area.input_value() == "    if x:\n    y"
+    assert area.get_attribute("aria-describedby") == "try-it-keys"
+    assert "press Escape and then Tab" in page.locator("#try-it-keys").inner_text()
+
+
+def blocks(page):
+    return page.locator(".try-it div.highlight").count(), page.locator(".try-it textarea").count()
+
+
+def obstacle(chromium, address, prepare=None, **options):
+    """Open the page where it cannot run Python; gives what it says instead."""
+    context, traffic = watched(chromium, **options)
+    page = context.new_page()
+    if prepare:
+        prepare(page)
+    page.goto(address)
+    said = page.locator(".try-it-obstacle").inner_text()
+    found = blocks(page)
+    context.close()
+    assert found == (10, 0), "the exercises are not there to be read"
+    assert traffic.complaints == []
+    return said
+
+
+def test_without_webassembly_it_says_so(chromium, address, site):
+    if not (site / "_static" / "pyodide").is_dir():
+        lacking("the site was built without Pyodide's core; with a connection: make site")
+    said = obstacle(
+        chromium,
+        f"{address}/book/try-it.html",
+        lambda page: page.add_init_script("delete globalThis.WebAssembly"),
+    )
+    assert "no WebAssembly" in said
+
+
+def test_as_a_file_it_asks_for_a_server(chromium, site):
+    assert "make serve" in obstacle(chromium, (site / "book" / "try-it.html").as_uri())
+
+
+def test_a_site_without_python_says_so(chromium, address):
+    def unequipped(page):
+        def strip(route):
+            answer = route.fetch()
+            route.fulfill(response=answer, body=re.sub(r'data-size="\d*"', 'data-size=""', answer.text()))
+
+        page.route("**/try-it.html", strip)
+
+    said = obstacle(chromium, f"{address}/book/try-it.html", unequipped)
+    assert "built without Python for the browser" in said
+
+
+def test_without_a_script_the_exercises_can_be_read(chromium, address):
+    context, _ = watched(chromium, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/book/try-it.html")
+    assert blocks(page) == (10, 0)
+    assert page.get_by_text("this page needs JavaScript").is_visible()
+    assert not page.locator(".try-it-page").is_visible()
+    context.close()
