@@ -1,0 +1,199 @@
+"""Grading an assignment: what is new goes to the workers, what comes back goes to the gradebook."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nbgrader.utils import parse_utc
+from tqdm import tqdm
+
+from classroom.errors import CourseError
+from classroom.grading.store import Record, Store, masters
+from classroom.grading.work import Master, Result, Task, grade_one
+
+__all__ = ["Summary", "grade_class", "students_of"]
+
+COURSE_ID = "learning-to-remember"
+
+
+@dataclass
+class Summary:
+    """What a run did.
+
+    Attributes:
+        graded: students that were graded in it.
+        kept: students whose grades stood already.
+        records: all notebooks of the assignment.
+        seconds: processor-near time of each student's notebooks that were graded in it.
+    """
+
+    graded: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+
+def students_of(course: Path, assignment: str) -> list[str]:
+    """Students who have a folder for the assignment in `submitted/`."""
+    folder = course / "submitted"
+    if not folder.is_dir():
+        return []
+    return sorted(path.name for path in folder.iterdir() if (path / assignment).is_dir())
+
+
+def _content(path: Path) -> bytes | None:
+    """A file's bytes; None if there is no such file."""
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except OSError:
+        return None
+
+
+def _handed_in(folder: Path) -> datetime | None:
+    """When it was handed in, if a file says so, as nbgrader's collecting writes it."""
+    try:
+        return parse_utc((folder / "timestamp.txt").read_text(encoding="utf-8").strip())
+    except (OSError, ValueError):
+        return None
+
+
+def _tasks(course: Path, assignment: str, student: str, found: list[Master], timeout: int) -> list[Task]:
+    folder = course / "submitted" / student / assignment
+    return [Task(student, master, _content(folder / f"{master.name}.ipynb"), timeout) for master in found]
+
+
+@contextmanager
+def _pool(workers: int, scheduler: str | None) -> Iterator[Callable[[Task], Any]]:
+    """Something that takes tasks: a Dask cluster of this machine's, or the one at an address."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    cluster: Any = None
+    if scheduler is None:
+        # A worker starts the server that kernels are forked from, which a daemonic process may not.
+        dask.config.set({"distributed.worker.daemon": False})
+        # Processes, since grading a notebook is bound to one: it forks kernels and waits for them.
+        cluster = LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=40
+        )
+    client = Client(cluster or scheduler, timeout="30s")
+    try:
+        # A worker that dies with a task, which no submission should be able to do, gets it once more.
+        yield lambda task: client.submit(grade_one, task, pure=False, retries=1)
+    finally:
+        client.close()
+        if cluster is not None:
+            cluster.close()
+
+
+def grade_class(
+    course: Path,
+    assignment: str,
+    students: Iterable[str] | None = None,
+    *,
+    workers: int = 2,
+    scheduler: str | None = None,
+    db_url: str | None = None,
+    timeout: int = 120,
+    again: bool = False,
+    progress: bool = True,
+) -> Summary:
+    """Grade what has not been graded yet, in parallel; an interrupted run goes on where it stopped.
+
+    Args:
+        course: the course's folder, with `submitted/`, the release in `exercises/`, and the gradebook.
+        assignment: its name.
+        students: these alone; all who have a folder by default.
+        workers: processes of the local cluster.
+        scheduler: address of a Dask scheduler, instead of a local cluster.
+        db_url: the gradebook's database; `gradebook.db` in the course's folder by default.
+        timeout: seconds that a cell may take.
+        again: grade also what has been graded already.
+        progress: whether to show a bar on stderr.
+
+    Raises:
+        CourseError: if the assignment was not generated, or a student has handed in nothing.
+    """
+    everybody = students_of(course, assignment)
+    chosen = sorted(set(students)) if students is not None else everybody
+    if unknown := [student for student in chosen if student not in everybody]:
+        raise CourseError(
+            f"no submission of {unknown[0]!r} in {course / 'submitted'}; there are {len(everybody)} others"
+        )
+    summary = Summary()
+    url = db_url or f"sqlite:///{(course / 'gradebook.db').resolve()}"
+    if db_url is None and not (course / "gradebook.db").exists():
+        raise CourseError(f"no gradebook at {course / 'gradebook.db'}; generate the assignment first")
+    with Store(url, COURSE_ID) as store:
+        found = masters(store.gradebook, assignment, course / "exercises" / assignment)
+        before = store.records(assignment)
+        todo: list[str] = []
+        for student in chosen:
+            tasks = _tasks(course, assignment, student, found, timeout)
+            done = all(
+                (record := before.get((student, task.master.name))) and record.digest == task.digest
+                for task in tasks
+            )
+            if done and not again:
+                summary.kept.append(student)
+            else:
+                todo.append(student)
+        if todo:
+            _grade(course, assignment, todo, found, store, summary, workers, scheduler, timeout, progress)
+        summary.records = sorted(store.records(assignment).values(), key=lambda r: (r.student, r.notebook))
+    return summary
+
+
+def _grade(
+    course: Path,
+    assignment: str,
+    todo: list[str],
+    found: list[Master],
+    store: Store,
+    summary: Summary,
+    workers: int,
+    scheduler: str | None,
+    timeout: int,
+    progress: bool,
+) -> None:
+    """Send tasks out, a few more than there are workers, and write down each student whose last notebook is back."""
+    from distributed import as_completed
+
+    waiting: dict[str, list[Result]] = {}
+    with _pool(min(workers, len(todo) * len(found)), scheduler) as submit:
+        queue = (task for student in todo for task in _tasks(course, assignment, student, found, timeout))
+        # Not all at once: a class of hundreds stays on the disk until its turn comes.
+        coming = as_completed([submit(task) for task in itertools.islice(queue, 2 * workers + 2)])
+        bar = tqdm(total=len(todo), desc=f"grading {assignment}", unit="submission", disable=not progress)
+        for future in coming:
+            result = future.result()
+            if (task := next(queue, None)) is not None:
+                coming.add(submit(task))
+            results = waiting.setdefault(result.student, [])
+            results.append(result)
+            if len(results) == len(found):
+                write(course, assignment, waiting.pop(result.student), store)
+                summary.graded.append(result.student)
+                summary.seconds.append(sum(one.seconds for one in results))
+                bar.update()
+        bar.close()
+
+
+def write(course: Path, assignment: str, results: list[Result], store: Store) -> None:
+    """One student's notebooks and points: the files first, so that points without a notebook cannot be."""
+    student = results[0].student
+    folder = course / "autograded" / student / assignment
+    folder.mkdir(parents=True, exist_ok=True)
+    for result in results:
+        path = folder / f"{result.notebook}.ipynb"
+        if result.executed is None:
+            path.unlink(missing_ok=True)  # no old result stands beside a new 0
+            continue
+        scratch = path.with_suffix(".tmp")
+        scratch.write_text(result.executed, encoding="utf-8")
+        scratch.replace(path)
+    store.save(assignment, results, _handed_in(course / "submitted" / student / assignment))

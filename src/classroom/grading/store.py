@@ -1,0 +1,202 @@
+"""The one writer to the gradebook, and what it remembers of each notebook: the points and the record in one transaction."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import Gradebook, MissingEntry
+from sqlalchemy import Column, Float, MetaData, String, Table, Text, delete, insert, select
+
+from classroom.course import read_notebook, sources
+from classroom.errors import CourseError
+from classroom.grading.work import Master, Result
+
+__all__ = ["Record", "Store", "masters"]
+
+_meta = MetaData()
+
+# Beside nbgrader's own tables, in the same database, so that one commit holds both.
+RECORDS = Table(
+    "course_grading",
+    _meta,
+    Column("assignment", String(128), primary_key=True),
+    Column("student", String(128), primary_key=True),
+    Column("notebook", String(128), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("notes", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("finished", String(32), nullable=False),
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """How a notebook was graded last.
+
+    Attributes:
+        student: the student's id.
+        notebook: the notebook's name.
+        digest: of the submission and the tests that graded it.
+        status: 'graded', 'repaired', 'failed' or 'missing'.
+        notes: what was repaired, or why it failed.
+        seconds: how long it took.
+        finished: when, in ISO format, UTC.
+    """
+
+    student: str
+    notebook: str
+    digest: str
+    status: str
+    notes: list[str]
+    seconds: float
+    finished: str
+
+
+def masters(gradebook: Gradebook, assignment: str, release: Path) -> list[Master]:
+    """The notebooks of an assignment with the sources that nbgrader stored, hidden tests included.
+
+    Args:
+        gradebook: the open gradebook.
+        assignment: its name.
+        release: the folder of the released notebooks, which have the cells in order.
+
+    Raises:
+        CourseError: if the assignment was not generated, or the release does not belong to the gradebook.
+    """
+    try:
+        notebooks = gradebook.find_assignment(assignment).notebooks
+    except MissingEntry:
+        raise CourseError(
+            f"the gradebook holds no assignment {assignment!r}; run: nbgrader generate_assignment {assignment}"
+        ) from None
+    found = []
+    for notebook in sorted(notebooks, key=lambda notebook: notebook.name):
+        frame = read_notebook(release / f"{notebook.name}.ipynb")
+        stored = {cell.name: cell for cell in notebook.source_cells}
+        for cell in frame.cells:
+            marks = cell.metadata.get("nbgrader", {})
+            name = marks.get("grade_id")
+            if name not in stored:
+                raise CourseError(
+                    f"{notebook.name} was released with a cell {name!r} that the gradebook does not know; generate it again"
+                )
+            # An answer is a student's; everything else is as it was generated, with its hidden tests.
+            if not marks.get("solution"):
+                cell.source = stored[name].source
+        found.append(Master(notebook.name, nbformat.writes(frame)))
+    if not found:
+        raise CourseError(f"the gradebook holds no notebook of {assignment!r}; generate it again")
+    known = {source.stem for source in _sources(assignment)}
+    if known and known != {master.name for master in found}:
+        raise CourseError(
+            f"the gradebook holds {sorted(m.name for m in found)} of {assignment!r}, the sources are {sorted(known)}; "
+            f"run: nbgrader generate_assignment {assignment} --force"
+        )
+    return found
+
+
+def _sources(assignment: str) -> list[Path]:
+    try:
+        return sources(assignment)
+    except CourseError:
+        return []  # an assignment of another course directory
+
+
+class Store:
+    """The gradebook of a course, open for writing.
+
+    Args:
+        db_url: the database, as SQLAlchemy names it.
+        course_id: the course's id in it.
+    """
+
+    def __init__(self, db_url: str, course_id: str) -> None:
+        self.gradebook = Gradebook(db_url, course_id)
+        _meta.create_all(self.gradebook.db.get_bind(), checkfirst=True)
+
+    def close(self) -> None:
+        """Give the database back."""
+        self.gradebook.close()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def records(self, assignment: str) -> dict[tuple[str, str], Record]:
+        """What was graded, by student and notebook."""
+        rows = self.gradebook.db.execute(select(RECORDS).where(RECORDS.c.assignment == assignment)).all()
+        return {
+            (row.student, row.notebook): Record(
+                row.student,
+                row.notebook,
+                row.digest,
+                row.status,
+                json.loads(row.notes),
+                row.seconds,
+                row.finished,
+            )
+            for row in rows
+        }
+
+    def save(self, assignment: str, results: Iterable[Result], submitted: datetime | None = None) -> None:
+        """Write one student's results, all or none of them.
+
+        Automatic points are replaced, also by 0. Points and comments that a person gave stay; what a person has to look at
+        again, because the answer is another one, is marked as nbgrader marks it.
+
+        Args:
+            assignment: its name.
+            results: of one student's notebooks.
+            submitted: when the student handed in, for the late policy.
+        """
+        db = self.gradebook.db
+        try:
+            for result in results:
+                self._save(assignment, result, submitted)
+            db.commit()
+        except BaseException:
+            db.rollback()
+            raise
+
+    def _save(self, assignment: str, result: Result, submitted: datetime | None) -> None:
+        book, db = self.gradebook, self.gradebook.db
+        try:
+            book.find_student(result.student)
+        except MissingEntry:
+            book.update_or_create_student(result.student)
+        more = {} if submitted is None else {"timestamp": submitted}
+        with db.no_autoflush:  # nbgrader builds a submission piece by piece
+            submission = book.update_or_create_submission(assignment, result.student, **more)
+        notebook = next(found for found in submission.notebooks if found.name == result.notebook)
+        for grade in notebook.grades:
+            points = result.points.get(grade.name, 0.0)
+            if grade.name in result.unanswered:
+                points = 0.0
+            grade.auto_score = points
+            grade.needs_manual_grade = points is None or grade.manual_score is not None
+        for comment in notebook.comments:
+            comment.auto_comment = "No response." if comment.name in result.unanswered else None
+        keys = (
+            (RECORDS.c.assignment == assignment)
+            & (RECORDS.c.student == result.student)
+            & (RECORDS.c.notebook == result.notebook)
+        )
+        db.execute(delete(RECORDS).where(keys))
+        db.execute(
+            insert(RECORDS).values(
+                assignment=assignment,
+                student=result.student,
+                notebook=result.notebook,
+                digest=result.digest,
+                status=result.status,
+                notes=json.dumps(result.notes, ensure_ascii=False),
+                seconds=result.seconds,
+                finished=datetime.now(UTC).isoformat(timespec="seconds"),
+            )
+        )

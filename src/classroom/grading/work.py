@@ -1,0 +1,147 @@
+"""What a worker does: one notebook of one student, from bytes to points. It reads no disk of the grader's and no gradebook."""
+
+import asyncio
+import hashlib
+import time
+import traceback
+from dataclasses import dataclass, field
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader import utils
+
+from classroom.grading.repair import Unreadable, repair
+
+__all__ = ["FAILED", "GRADED", "MISSING", "REPAIRED", "Master", "Result", "Task", "grade_one"]
+
+GRADED, REPAIRED, FAILED, MISSING = "graded", "repaired", "failed", "missing"
+
+
+@dataclass(frozen=True)
+class Master:
+    """One notebook of an assignment as the grader needs it.
+
+    Attributes:
+        name: the notebook's name.
+        content: the notebook with its hidden tests, as JSON.
+    """
+
+    name: str
+    content: str
+
+    @property
+    def digest(self) -> str:
+        """A hash that changes when a test, a point or the wording changes."""
+        return hashlib.sha256(self.content.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One notebook of one student.
+
+    Attributes:
+        student: the student's id.
+        master: the course's notebook.
+        content: the file as it came; None if there is none.
+        timeout: seconds that a cell may take.
+    """
+
+    student: str
+    master: Master
+    content: bytes | None
+    timeout: int = 120
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that the result depends on."""
+        return hashlib.sha256(
+            f"{self.master.digest} {self.timeout} ".encode() + (self.content or b"")
+        ).hexdigest()
+
+
+@dataclass
+class Result:
+    """What came of a task.
+
+    Attributes:
+        student: the student's id.
+        notebook: the notebook's name.
+        digest: the task's.
+        status: 'graded', 'repaired', 'failed' or 'missing'.
+        notes: what was repaired, or why nothing could be graded.
+        points: points by grade id; None for an answer that a person reads.
+        unanswered: answer cells that are as they were handed out.
+        executed: the notebook with its outputs, as JSON; None if there is none.
+        seconds: how long it took.
+    """
+
+    student: str
+    notebook: str
+    digest: str
+    status: str
+    notes: list[str] = field(default_factory=list)
+    points: dict[str, float | None] = field(default_factory=dict)
+    unanswered: list[str] = field(default_factory=list)
+    executed: str | None = None
+    seconds: float = 0.0
+
+
+def grade_one(task: Task) -> Result:
+    """Grade one notebook. Whatever it holds, a result comes back.
+
+    Args:
+        task: what to grade.
+    """
+    start = time.perf_counter()
+    master = nbformat.reads(task.master.content, as_version=4)
+    result = Result(task.student, task.master.name, task.digest, GRADED)
+    graded = [cell for cell in master.cells if utils.is_grade(cell)]
+    result.points = {cell.metadata.nbgrader.grade_id: 0.0 for cell in graded}
+    try:
+        if task.content is None:
+            result.status = MISSING
+            result.notes = ["the notebook was not handed in"]
+        else:
+            repaired = repair(task.content, master)
+            result.notes = repaired.notes
+            result.status = REPAIRED if repaired.notes else GRADED
+            _execute(repaired.notebook, task.timeout)
+            _count(repaired.notebook, result)
+    except Unreadable as reason:
+        result.status, result.notes = FAILED, [str(reason)]
+    except Exception as error:
+        # The grader's own failure, not the submission's: without a digest the next run tries again.
+        result.status, result.digest = FAILED, ""
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        result.notes = [f"grading stopped with {type(error).__name__}: {str(error)[:300]} ({where.name})"]
+    result.seconds = time.perf_counter() - start
+    return result
+
+
+def _execute(notebook: NotebookNode, timeout: int) -> None:
+    """Run the student's cells in their kernel and the tests here."""
+    from classroom.separate import SeparateExecute
+
+    # A worker's thread has no event loop of its own yet.
+    try:
+        asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+    SeparateExecute(timeout=timeout).preprocess(notebook, {"metadata": {"path": None}})
+
+
+def _count(notebook: NotebookNode, result: Result) -> None:
+    """Points by nbgrader's own rules, and the executed notebook."""
+    for cell in notebook.cells:
+        if not cell.metadata.get("nbgrader"):
+            continue
+        name = cell.metadata.nbgrader.grade_id
+        if utils.is_grade(cell):
+            points, most = utils.determine_grade(cell)
+            result.points[name] = None if points is None else min(max(float(points), 0.0), most)
+        if utils.is_solution(cell) and cell.metadata.nbgrader.get("checksum") == utils.compute_checksum(cell):
+            result.unanswered.append(name)
+    if result.notes:
+        text = "**This notebook was repaired before it was graded:** " + "; ".join(result.notes) + "."
+        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="repairs"))
+    result.executed = nbformat.writes(notebook)
