@@ -110,9 +110,11 @@ def autograde(course: Path, assignment: str, students: list[str], workers: int =
     """Run the tests of each student's submission, a few at a time; gives a student's name when it is done.
 
     Raises:
-        CourseError: if nbgrader fails on a submission.
+        CourseError: if the assignment was not generated.
     """
-    yield from _for_each("autograde", course, assignment, students, workers)
+    from classroom.grading.run import grade_each
+
+    yield from grade_each(course, assignment, students, workers)
 
 
 def write_feedback(course: Path, assignment: str, students: list[str], workers: int = 2) -> Iterator[str]:

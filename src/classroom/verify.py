@@ -43,6 +43,7 @@ def verify(assignment: str, root: Path = ROOT) -> str:
             closing(sqlite3.connect(course / "gradebook.db")) as copy,
         ):
             live.backup(copy)
+        shutil.copytree(root / "exercises" / assignment, course / "exercises" / assignment)
         for student in (SOLVED, BLANK):
             folder = course / "submitted" / student.name / assignment
             folder.mkdir(parents=True)

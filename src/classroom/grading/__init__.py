@@ -5,7 +5,17 @@ writer to the gradebook, `run` brings them together.
 """
 
 from classroom.grading.repair import Repaired, Unreadable, repair
-from classroom.grading.run import grade_class
+from classroom.grading.run import grade_class, grade_each
 from classroom.grading.work import Master, Result, Task, grade_one
 
-__all__ = ["Master", "Repaired", "Result", "Task", "Unreadable", "grade_class", "grade_one", "repair"]
+__all__ = [
+    "Master",
+    "Repaired",
+    "Result",
+    "Task",
+    "Unreadable",
+    "grade_class",
+    "grade_each",
+    "grade_one",
+    "repair",
+]

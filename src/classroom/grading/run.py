@@ -15,7 +15,7 @@ from classroom.errors import CourseError
 from classroom.grading.store import Record, Store, masters
 from classroom.grading.work import Master, Result, Task, grade_one
 
-__all__ = ["Summary", "grade_class", "students_of"]
+__all__ = ["Summary", "grade_class", "grade_each", "students_of"]
 
 COURSE_ID = "learning-to-remember"
 
@@ -143,7 +143,13 @@ def grade_class(
             else:
                 todo.append(student)
         if todo:
-            _grade(course, assignment, todo, found, store, summary, workers, scheduler, timeout, progress)
+            each = _grade(course, assignment, todo, found, store, workers, scheduler, timeout)
+            bar = tqdm(
+                each, desc=f"grading {assignment}", total=len(todo), unit="submission", disable=not progress
+            )
+            for student, seconds in bar:
+                summary.graded.append(student)
+                summary.seconds.append(seconds)
         summary.records = sorted(store.records(assignment).values(), key=lambda r: (r.student, r.notebook))
     return summary
 
@@ -154,13 +160,11 @@ def _grade(
     todo: list[str],
     found: list[Master],
     store: Store,
-    summary: Summary,
     workers: int,
     scheduler: str | None,
     timeout: int,
-    progress: bool,
-) -> None:
-    """Send tasks out, a few more than there are workers, and write down each student whose last notebook is back."""
+) -> Iterator[tuple[str, float]]:
+    """Send tasks out, a few more than there are workers; write down and name each student whose last notebook is back."""
     from distributed import as_completed
 
     waiting: dict[str, list[Result]] = {}
@@ -168,7 +172,6 @@ def _grade(
         queue = (task for student in todo for task in _tasks(course, assignment, student, found, timeout))
         # Not all at once: a class of hundreds stays on the disk until its turn comes.
         coming = as_completed([submit(task) for task in itertools.islice(queue, 2 * workers + 2)])
-        bar = tqdm(total=len(todo), desc=f"grading {assignment}", unit="submission", disable=not progress)
         for future in coming:
             result = future.result()
             if (task := next(queue, None)) is not None:
@@ -177,10 +180,31 @@ def _grade(
             results.append(result)
             if len(results) == len(found):
                 write(course, assignment, waiting.pop(result.student), store)
-                summary.graded.append(result.student)
-                summary.seconds.append(sum(one.seconds for one in results))
-                bar.update()
-        bar.close()
+                yield result.student, sum(one.seconds for one in results)
+
+
+def grade_each(
+    course: Path, assignment: str, students: list[str], workers: int = 2, timeout: int = 120
+) -> Iterator[str]:
+    """Grade these students' submissions, whether or not they were graded before; gives each name when it is done.
+
+    Args:
+        course: the course's folder.
+        assignment: its name.
+        students: who has handed in.
+        workers: processes.
+        timeout: seconds that a cell may take.
+
+    Raises:
+        CourseError: if the assignment was not generated.
+    """
+    if not (course / "gradebook.db").exists():
+        raise CourseError(f"no gradebook at {course / 'gradebook.db'}; generate the assignment first")
+    with Store(f"sqlite:///{(course / 'gradebook.db').resolve()}", COURSE_ID) as store:
+        found = masters(store.gradebook, assignment, course / "exercises" / assignment)
+        if students:
+            for student, _ in _grade(course, assignment, students, found, store, workers, None, timeout):
+                yield student
 
 
 def write(course: Path, assignment: str, results: list[Result], store: Store) -> None:
