@@ -36,6 +36,15 @@ class _Refuser(importlib.abc.MetaPathFinder):
         return spec
 
 
+def _die_with_the_server() -> None:
+    """Let the kernel end this process when the server ends, also when it is killed."""
+    try:
+        import pyprctl
+    except (ImportError, OSError):
+        return
+    pyprctl.set_pdeathsig(signal.SIGKILL)
+
+
 def main(
     connection_file: str, folder: str, bundle: str, limits: Any, uid: int | None, preloaded: Sequence[str]
 ) -> None:
@@ -68,6 +77,7 @@ def main(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
     confine(limits, readable=[bundle], writable=[folder, str(Path(connection_file).parent)], uid=uid)
+    _die_with_the_server()
     root = str(Path(__file__).resolve().parents[2])
     sys.path[:] = [path for path in sys.path if path and os.path.realpath(path) != root]
     for name in [

@@ -1,0 +1,303 @@
+"""Grading a class: every submission gets an answer, nothing is graded twice, nothing is lost when the grader is killed."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+
+from classroom.__main__ import main
+from classroom.course import ROOT, make_course, nbgrader, read_notebook
+from classroom.errors import CourseError
+from classroom.gradebook import open_gradebook, scores
+from classroom.grading import grade_class
+from classroom.grading.status import status_rows
+from classroom.grading.store import Store
+from classroom.sample import submission
+from classroom.students import Student
+
+pytestmark = [pytest.mark.pipeline]
+
+HEADER = """# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+"""
+CELL = '# %% nbgrader={{"grade": {grade}, "grade_id": "{name}", "locked": {grade}, {points}"schema_version": 3, "solution": {solution}, "task": false}}\n{text}\n'
+QUESTIONS = {
+    "half": (
+        "def half(x):\n    ### BEGIN SOLUTION\n    return x / 2\n    ### END SOLUTION",
+        "half(3.0)",
+        "half(-7.0)",
+    ),
+    "twice": (
+        "def twice(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION",
+        "twice(3.0)",
+        "twice(9.0)",
+    ),
+}
+
+
+def source():
+    """A notebook of two questions in plain Python: what is graded here is the grading."""
+    cells = [HEADER]
+    for name, (work, shown, hidden) in QUESTIONS.items():
+        cells.append(CELL.format(name=name, grade="false", solution="true", points="", text=work))
+        test = f"### AUTOTEST {shown}\n### BEGIN HIDDEN TESTS\n### AUTOTEST {hidden}\n### END HIDDEN TESTS"
+        cells.append(
+            CELL.format(
+                name=f"test-{name}", grade="true", solution="false", points='"points": 2, ', text=test
+            )
+        )
+    return "\n".join(cells)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    root = tmp_path_factory.mktemp("grading")
+    (root / "source" / "solutions" / "small").mkdir(parents=True)
+    (root / "source" / "solutions" / "small" / "one.py").write_text(source(), encoding="utf-8")
+    for name in ("autotests.yml", "nbgrader_config.py"):
+        (root / "source" / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    course = make_course(root / "course", root / "source")
+    nbgrader(course, "generate_assignment", "small", "--force")
+    return course
+
+
+RIGHT = {"half": "def half(x):\n    return x / 2", "twice": "def twice(x):\n    return 2 * x"}
+
+
+def hand_in(course, student, answers=None, content=None, name="one.ipynb"):
+    """Write a submission: the release with these answers, or a file with this content."""
+    folder = course / "submitted" / student / "small"
+    folder.mkdir(parents=True, exist_ok=True)
+    if content is None:
+        notebook = nbformat.read(course / "exercises" / "small" / "one.ipynb", as_version=4)
+        for cell in notebook.cells:
+            if cell.id in (answers or {}):
+                cell.source = answers[cell.id]
+        content = nbformat.writes(notebook).encode()
+    (folder / name).write_bytes(content)
+
+
+def points(course):
+    return {who: {s.question: s.auto for s in rows} for who, rows in scores(course, "small").items()}
+
+
+BOTH, HALF, TWICE, NONE = (2, 2), (2, 0), (0, 2), (0, 0)
+ODD = {
+    "right": (RIGHT, BOTH, "graded"),
+    "half-right": (RIGHT | {"twice": "def twice(x):\n    return x"}, HALF, "graded"),
+    "untouched": ({}, NONE, "graded"),
+    "ends-the-kernel": (RIGHT | {"twice": "import os\nos._exit(0)"}, NONE, "graded"),
+    "ends-in-a-call": (RIGHT | {"half": "def half(x):\n    import os\n    os._exit(0)"}, NONE, "graded"),
+    "crashes": (RIGHT | {"twice": "import ctypes\nctypes.string_at(0)"}, NONE, "graded"),
+    "asks": (RIGHT | {"half": "def half(x):\n    return float(input())"}, TWICE, "graded"),
+    "prints-50-mb": (
+        RIGHT | {"half": "print('x' * 50_000_000)\ndef half(x):\n    return x / 2"},
+        BOTH,
+        "graded",
+    ),
+    "syntax": (RIGHT | {"half": "def half(x) return"}, TWICE, "graded"),
+    "empty": (b"", NONE, "failed"),
+    "binary": (bytes(range(256)), NONE, "failed"),
+    "cut-off": (b'{"cells": [{"cell_ty', NONE, "failed"),
+    "renamed-file": (None, NONE, "missing"),
+}
+
+
+@pytest.fixture(scope="module")
+def graded(course):
+    for student, (work, _, _) in ODD.items():
+        if work is None:
+            hand_in(course, student, RIGHT, name="my solution (final).ipynb")
+        else:
+            hand_in(course, student, **({"content": work} if isinstance(work, bytes) else {"answers": work}))
+    return grade_class(course, "small", workers=2, timeout=10, progress=False)
+
+
+@pytest.mark.parametrize("student", ODD)
+def test_every_submission_gets_its_points_and_status(course, graded, student):
+    _, expected, status = ODD[student]
+    assert points(course)[student] == {"test-half": expected[0], "test-twice": expected[1]}
+    record = next(record for record in graded.records if record.student == student)
+    assert record.status == status
+    assert bool(record.notes) == (status != "graded")
+
+
+def test_a_second_run_grades_nothing_and_an_edit_alone_is_graded(course, graded):
+    before = points(course)
+    again = grade_class(course, "small", workers=1, timeout=10, progress=False)
+    assert (again.graded, len(again.kept)) == ([], len(ODD))
+    hand_in(course, "untouched", RIGHT)
+    try:
+        third = grade_class(course, "small", workers=1, timeout=10, progress=False)
+        assert third.graded == ["untouched"]
+        assert points(course) == before | {"untouched": {"test-half": 2, "test-twice": 2}}
+    finally:
+        hand_in(course, "untouched", {})
+        grade_class(course, "small", workers=1, timeout=10, progress=False)
+    assert points(course) == before
+
+
+def test_a_regrade_replaces_automatic_points_and_keeps_a_persons(course, graded):
+    with open_gradebook(course) as gradebook:
+        grade = gradebook.find_grade("test-half", "one", "small", "right")
+        grade.manual_score = 1.5
+        gradebook.find_comment("half", "one", "small", "right").manual_comment = "neat"
+        gradebook.db.commit()
+    # A kernel that dies now must not leave the old points standing.
+    hand_in(course, "right", RIGHT | {"twice": "import os\nos._exit(1)"})
+    try:
+        grade_class(course, "small", ["right"], workers=1, timeout=10, progress=False)
+        with open_gradebook(course) as gradebook:
+            grade = gradebook.find_grade("test-half", "one", "small", "right")
+            assert (grade.auto_score, grade.manual_score, grade.needs_manual_grade) == (0, 1.5, True)
+            assert gradebook.find_comment("half", "one", "small", "right").manual_comment == "neat"
+            grade.manual_score, grade.needs_manual_grade = None, False
+            gradebook.db.commit()
+    finally:
+        hand_in(course, "right", RIGHT)
+        grade_class(course, "small", ["right"], workers=1, timeout=10, progress=False)
+    assert points(course)["right"] == {"test-half": 2, "test-twice": 2}
+
+
+def test_status_tells_a_zero_that_was_earned_from_one_that_was_not(course, graded, capsys, tmp_path):
+    with open_gradebook(course) as gradebook:
+        gradebook.update_or_create_student('Nobody, "Jr."')
+    hand_in(course, "late", RIGHT)
+    try:
+        told = {row["student"]: row for row in status_rows(course, "small")}
+        assert (told["untouched"]["status"], told["untouched"]["points"]) == ("graded", 0)
+        assert (told["late"]["status"], told["late"]["points"]) == ("not graded", "")
+        assert (told['Nobody, "Jr."']["status"], told['Nobody, "Jr."']["points"]) == ("missing", "")
+        assert "empty" in told["empty"]["notes"]
+        path = tmp_path / "status.csv"
+        assert main(["--course", str(course), "status", "small", "--csv", str(path)]) == 0
+        with path.open(encoding="utf-8", newline="") as file:
+            assert {row["student"] for row in csv.DictReader(file)} == set(told)
+        assert "not graded" in capsys.readouterr().out
+    finally:
+        (course / "submitted" / "late" / "small" / "one.ipynb").unlink()
+        (course / "submitted" / "late" / "small").rmdir()
+        with open_gradebook(course) as gradebook:
+            gradebook.remove_student('Nobody, "Jr."')
+
+
+def test_the_command_says_what_it_did_and_what_is_wrong(course, graded, capsys):
+    assert main(["--course", str(course), "grade", "small", "--workers", "1"]) == 0
+    out = capsys.readouterr().out
+    assert f"0 submissions graded, {len(ODD)} stood already" in out
+    assert "failed    binary/one: the file is not text: no notebook" in out
+    for arguments, says in (
+        (["grade", "nothing"], "no assignment 'nothing'"),
+        (["grade", "small", "--students", "nobody"], "no submission of 'nobody'"),
+        (["grade", "small", "--workers", "0"], "0 workers came; expected at least 1"),
+    ):
+        assert main(["--course", str(course), *arguments]) == 2
+        assert says in capsys.readouterr().err
+    with pytest.raises(CourseError, match="no gradebook at"):
+        grade_class(course / "elsewhere", "small", progress=False)
+
+
+def test_feedback_is_written_by_nbgrader_from_what_was_graded(course, graded):
+    nbgrader(course, "generate_feedback", "small", "--student", "half-right", "--force")
+    page = (course / "feedback" / "half-right" / "small" / "one.html").read_text(encoding="utf-8")
+    assert "(Score: 2.0 / 2.0)" in page
+    assert "(Score: 0.0 / 2.0)" in page
+
+
+def test_killed_at_random_moments_nothing_is_lost_and_nothing_graded_twice(course, graded):
+    """The grader and all it started, killed with SIGKILL again and again, then left to finish."""
+    names = [f"killed-{k:02}" for k in range(12)]
+    for k, name in enumerate(names):
+        hand_in(course, name, RIGHT if k % 2 else {"twice": RIGHT["twice"]})
+    command = [
+        sys.executable,
+        "-m",
+        "classroom",
+        "--course",
+        str(course),
+        "grade",
+        "small",
+        "--students",
+        *names,
+    ]
+    rng, kept, seen = random.Random(0), [], {}
+    try:
+        for _ in range(4):
+            process = subprocess.Popen(
+                command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            with Store(f"sqlite:///{course / 'gradebook.db'}", "learning-to-remember") as store:
+                until = time.monotonic() + 60
+                # Not before something new was written, so that the kill hits a run that is under way.
+                while time.monotonic() < until and process.poll() is None:
+                    records = {
+                        r.student: r.finished for r in store.records("small").values() if r.student in names
+                    }
+                    store.gradebook.db.rollback()
+                    if len(records) > len(seen):
+                        break
+                    time.sleep(0.05)
+            time.sleep(rng.uniform(0, 0.5))
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            with Store(f"sqlite:///{course / 'gradebook.db'}", "learning-to-remember") as store:
+                records = {
+                    r.student: r.finished for r in store.records("small").values() if r.student in names
+                }
+            assert all(records[name] == when for name, when in seen.items()), "graded twice"
+            seen = records
+            kept.append(len(seen))
+        assert kept[0] < len(names), "the first kill came too late to show anything"
+        last = grade_class(course, "small", names, workers=2, timeout=10, progress=False)
+        assert len(last.graded) + len(last.kept) == len(names)
+        assert set(last.kept) == set(seen)
+        after = points(course)
+        for k, name in enumerate(names):
+            assert after[name] == {"test-half": 2 if k % 2 else 0, "test-twice": 2}
+    finally:
+        with open_gradebook(course) as gradebook:
+            for name in names:
+                gradebook.remove_student(name)
+
+
+def test_a_perfect_notebook_of_the_course_gets_all_its_points(tmp_path):
+    course = make_course(tmp_path / "course")
+    nbgrader(course, "generate_assignment", "lstm", "--force")
+    folder = course / "submitted" / "perfect" / "lstm"
+    folder.mkdir(parents=True)
+    released = read_notebook(course / "exercises" / "lstm" / "vector_lstm.ipynb")
+    solved = read_notebook(ROOT / "solutions" / "lstm" / "vector_lstm.py")
+    nbformat.write(
+        submission(Student("perfect"), released, solved, "vector_lstm"), folder / "vector_lstm.ipynb"
+    )
+    summary = grade_class(course, "lstm", workers=1, progress=False)
+    assert [(r.notebook, r.status) for r in summary.records] == [
+        ("scalar_lstm", "missing"),
+        ("torch_lstm", "missing"),
+        ("vector_lstm", "graded"),
+    ]
+    rows = [
+        s for s in scores(course, "lstm")["perfect"] if s.notebook == "vector_lstm" and s.auto is not None
+    ]
+    assert rows
+    assert all(score.auto == score.most for score in rows)
+    executed = json.loads(
+        (course / "autograded" / "perfect" / "lstm" / "vector_lstm.ipynb").read_text("utf-8")
+    )
+    assert not any(
+        output["output_type"] == "error" for cell in executed["cells"] for output in cell.get("outputs", [])
+    )
