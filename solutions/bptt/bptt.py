@@ -213,9 +213,9 @@ def relative_error(analytic, numeric):
 #
 # How much does the last state depend on a state k steps before? For one sequence the answer is a product of k Jacobians:
 #
-# $$J_t = \frac{\partial h_t}{\partial h_{t-1}} = \text{diag}(1 - h_t^2)\, W_h, \qquad \frac{\partial h_T}{\partial h_{T-k}} = J_T \, J_{T-1} \cdots J_{T-k+1}.$$
+# $$J_t = \frac{\mathrm{d} h_t}{\mathrm{d} h_{t-1}} = \text{diag}(1 - h_t^2)\, W_h, \qquad \frac{\mathrm{d} h_T}{\mathrm{d} h_{T-k}} = J_T \, J_{T-1} \cdots J_{T-k+1}.$$
 #
-# In $J_t$, row i and column j hold $\partial h_t[i] / \partial h_{t-1}[j]$. Its size is measured by the *spectral norm*, the largest singular value: the most that the matrix can lengthen a vector (`np.linalg.norm(matrix, 2)`).
+# In $J_t$, row i and column j hold $\mathrm{d} h_t[i] / \mathrm{d} h_{t-1}[j]$. Its size is measured by the *spectral norm*, the largest singular value: the most that the matrix can lengthen a vector (`np.linalg.norm(matrix, 2)`).
 #
 # Here there is one sequence and no batch: x is (T, D), a state is (H,). Start with the identity, walk from the last step to the first, multiply one more Jacobian on the right side at each step, and note the norm. This exercise calls nothing but its own functions and the given `rnn_step`.
 

@@ -194,7 +194,7 @@ def gru_step_backward(d_h, x, h_prev, W_x, W_h, b):
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-jacobian", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## Exercise 4: the Jacobian of a step (4 points, 25 minutes)
 #
-# A gradient that goes back $k$ steps is multiplied by $k$ Jacobians. Here is one sequence, so $x$ is (D,) and $h_{t-1}$ is (H,), and the Jacobian is the matrix with $J_{ij} = \partial h_t[i] / \partial h_{t-1}[j]$. By the product rule it has a direct part and parts that go through the update gate and through the candidate:
+# A gradient that goes back $k$ steps is multiplied by $k$ Jacobians. Here is one sequence, so $x$ is (D,) and $h_{t-1}$ is (H,), and the Jacobian is the matrix with $J_{ij} = \mathrm{d} h_t[i] / \mathrm{d} h_{t-1}[j]$. By the product rule it has a direct part and parts that go through the update gate and through the candidate:
 #
 # $$J = \operatorname{diag}(1 - z) + \operatorname{diag}(n - h_{t-1})\, \frac{\partial z}{\partial h_{t-1}} + \operatorname{diag}(z)\, \frac{\partial n}{\partial h_{t-1}}.$$
 #
@@ -245,7 +245,7 @@ def gru_step_jacobian(x, h_prev, W_x, W_h, b):
 # A person reads what you write here and gives the points. Three to six sentences, and as many formulas as you need.
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question-lossless", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# **Question (4 points).** Write down the full Jacobian $\partial h_t / \partial h_{t-1}$ of the GRU with all its terms. Under which condition does a step pass the gradient on *without loss*, that is, when is the Jacobian the identity? Say what becomes of each term then, and whether $z$ being exactly 0, or $z$ being constant, is needed for it. What does the condition cost?
+# **Question (4 points).** Write down the full Jacobian $\mathrm{d} h_t / \mathrm{d} h_{t-1}$ of the GRU with all its terms. Under which condition does a step pass the gradient on *without loss*, that is, when is the Jacobian the identity? Say what becomes of each term then, and whether $z$ being exactly 0, or $z$ being constant, is needed for it. What does the condition cost?
 #
 # ### BEGIN MARK SCHEME
 # 1 point: all terms: diag(1 - z), the path through the update gate diag((n - h_prev) z (1 - z)) W_hz, and the path through the candidate diag(z (1 - n^2)) W_hn (diag(r) + diag(h_prev r (1 - r)) W_hr). Any layout that is used consistently.

@@ -100,9 +100,9 @@ ODD = {
     "right": (RIGHT, BOTH, "graded"),
     "half-right": (RIGHT | {"twice": "def twice(x):\n    return x"}, HALF, "graded"),
     "untouched": ({}, NONE, "graded"),
-    "ends-the-kernel": (RIGHT | {"twice": "import os\nos._exit(0)"}, NONE, "graded"),
+    "ends-the-kernel": (RIGHT | {"twice": "import os\nos._exit(0)"}, HALF, "graded"),
     "ends-in-a-call": (RIGHT | {"half": "def half(x):\n    import os\n    os._exit(0)"}, NONE, "graded"),
-    "crashes": (RIGHT | {"twice": "import ctypes\nctypes.string_at(0)"}, NONE, "graded"),
+    "crashes": (RIGHT | {"twice": "import ctypes\nctypes.string_at(0)"}, HALF, "graded"),
     "asks": (RIGHT | {"half": "def half(x):\n    return float(input())"}, TWICE, "graded"),
     "prints-50-mb": (
         RIGHT | {"half": "print('x' * 50_000_000)\ndef half(x):\n    return x / 2"},
