@@ -228,11 +228,10 @@ class TryItPython(SphinxDirective):
     """Where Python is started, or where the page says why it cannot be."""
 
     def run(self) -> list[nodes.Node]:
-        """An empty element for the script, and a sentence for a reader without it."""
+        """A box whose sentence, for a reader without JavaScript, the script replaces."""
         html = (
-            f'<div class="try-it-page" data-static="{STATIC}" data-size="{SIZE}" hidden></div>'
-            "<noscript><p>To run Python, this page needs JavaScript, which is switched off here. "
-            "The exercises can be read below; the notebooks hold the same ones.</p></noscript>"
+            f'<div class="try-it-page" data-static="{STATIC}" data-size="{SIZE}"><p>To run Python, this page needs JavaScript, '
+            "which has not started here. The exercises can be read below; the notebooks hold the same ones.</p></div>"
         )
         return [nodes.raw("", html, format="html")]
 

@@ -38,6 +38,22 @@
     }
   }
 
+  function erase(area) {
+    if (!document.execCommand || !document.execCommand("delete")) {
+      area.setRangeText("");
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+
+  // Moves the selected lines by an indent, and keeps them selected.
+  function shiftLines(area, from, back) {
+    const lines = area.value.slice(from, area.selectionEnd).split("\n");
+    const moved = lines.map((line) => (back ? line.replace(/^ {1,4}/, "") : line && `    ${line}`)).join("\n");
+    area.setSelectionRange(from, area.selectionEnd);
+    if (moved) insert(area, moved);
+    area.setSelectionRange(from, from + moved.length);
+  }
+
   function indents(area) {
     let leave = false; // after Escape the next Tab moves on, as it does everywhere else
     area.addEventListener("keydown", (event) => {
@@ -49,17 +65,18 @@
       }
       if (event.key === "Tab" && !leave && !event.ctrlKey && !event.altKey && !event.metaKey) {
         event.preventDefault();
-        if (!event.shiftKey) {
+        if (start !== area.selectionEnd) {
+          shiftLines(area, start - line.length, event.shiftKey);
+        } else if (!event.shiftKey) {
           insert(area, " ".repeat(4 - (line.length % 4)));
         } else {
           const from = start - line.length;
           const spaces = /^ {1,4}/.exec(area.value.slice(from));
           if (spaces) {
+            const goal = Math.max(from, start - spaces[0].length);
             area.setSelectionRange(from, from + spaces[0].length);
-            insert(area, "");
-            if (area.value.slice(from, from + spaces[0].length) === spaces[0]) area.setRangeText("", from, from + spaces[0].length);
-            area.setSelectionRange(Math.max(from, start - spaces[0].length), Math.max(from, start - spaces[0].length));
-            area.dispatchEvent(new Event("input", { bubbles: true }));
+            erase(area);
+            area.setSelectionRange(goal, goal);
           }
         }
       } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !event.ctrlKey && !event.metaKey) {
@@ -76,7 +93,7 @@
 
   /* --- Python ---------------------------------------------------------------------------------------------------- */
 
-  // One for the page. `ask` gives a promise; `stop` ends whatever runs.
+  // One for the page. `check` gives a promise; `stop` ends whatever runs.
   class Python {
     constructor(places, size, progress) {
       Object.assign(this, { places, size, progress, worker: null, starting: null, waiting: null });
@@ -143,10 +160,10 @@
   function startPage() {
     const page = document.querySelector(".try-it-page");
     if (!page) return;
-    page.hidden = false;
     const wrong = obstacle(page);
+    page.replaceChildren();
     if (wrong) {
-      page.replaceChildren(element("p", { class: "try-it-obstacle", role: "status" }, wrong));
+      page.append(element("p", { class: "try-it-obstacle", role: "status" }, wrong));
       return;
     }
 

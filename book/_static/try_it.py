@@ -59,10 +59,7 @@ def check(cells: str, test: str) -> str:
         exec(_compiled(test, "<test>"), namespace)
         passed = True
     except BaseException as error:
-        if type(error).__name__ == "WrongAnswer":
-            message = str(error)
-        else:
-            message = _stopped(error, "<test>")
+        message = str(error) if type(error).__name__ == "WrongAnswer" else _stopped(error, "<test>")
     return _answer(passed, message, out)
 
 

@@ -171,6 +171,11 @@ def test_the_tab_key_indents_and_can_be_left(page):
     assert area.input_value() == "    if x:\n        y"
     area.press("Shift+Tab")
     assert area.input_value() == "    if x:\n    y"
+    area.press("Control+a")
+    area.press("Tab")
+    assert area.input_value() == "        if x:\n        y"
+    area.press("Shift+Tab")
+    assert area.input_value() == "    if x:\n    y"
     area.press("Escape")
     area.press("Tab")
     assert page.evaluate("document.activeElement.ariaLabel") == "Check rnn_step"
@@ -230,6 +235,5 @@ def test_without_a_script_the_exercises_can_be_read(chromium, address):
     page = context.new_page()
     page.goto(f"{address}/book/try-it.html")
     assert blocks(page) == (10, 0)
-    assert page.get_by_text("this page needs JavaScript").is_visible()
-    assert not page.locator(".try-it-page").is_visible()
+    assert "this page needs JavaScript" in page.locator(".try-it-page").inner_text()
     context.close()
