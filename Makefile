@@ -21,7 +21,7 @@ export PATH := $(BIN):$(PATH)
 .DELETE_ON_ERROR:
 # The release is made before the site, which offers its notebooks.
 .NOTPARALLEL:
-.PHONY: all site release grade handout test lint serve bench experiments grader-report lock clean
+.PHONY: all site release grade handout test lint serve bench experiments grader-report site-report lock clean
 
 all: release site grade
 	@echo "site         $(abspath $(SITE))"
@@ -75,6 +75,11 @@ experiments: $(READY)
 # to measure some: make grader-report NAMES=lstm
 grader-report: $(RELEASE)
 	$(PY) -m classroom.report $(NAMES)
+
+# What the site weighs, what axe-core and Lighthouse find, links and alt text: tests/site/site_report.py. Needs Node; takes
+# half an hour. Parts and pages by name: make site-report REPORT="--only axe --pages book/lstm"
+site-report: $(SITE)
+	$(PY) tests/site/site_report.py $(REPORT)
 
 # Write constraints.txt anew from the newest versions that pyproject.toml allows.
 lock:

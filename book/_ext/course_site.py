@@ -27,8 +27,16 @@ LOG = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# What tex-chtml.js may ask for: its fonts, and TeX packages that it loads on first use.
-MATHJAX_KEPT = ("tex-chtml.js", "output/chtml/fonts/", "input/tex/extensions/")
+# What math.js loads, and what these may ask for: fonts, and TeX packages that are loaded on first use.
+MATHJAX_KEPT = (
+    "startup.js",
+    "core.js",
+    "input/tex.js",
+    "input/tex/extensions/",
+    "output/chtml.js",
+    "output/chtml/fonts/",
+    "a11y/assistive-mml.js",
+)
 
 # What the live-code extension writes at the end of a page.
 LIVE_CODE = re.compile(

@@ -85,13 +85,19 @@ def served(folder: Path) -> Iterator[str]:
         thread.join(timeout=10)
 
 
-@contextmanager
-def launched():
-    """A headless Chromium through Playwright; the machine's own, not one that Playwright downloads."""
+def chromium_binary() -> str:
+    """The machine's own Chromium."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     binary = next((found for name in names if (found := shutil.which(name))), None)
     if binary is None:
         lacking("no Chromium on this machine; install it, on Debian with: apt-get install chromium")
+    return binary
+
+
+@contextmanager
+def launched():
+    """A headless Chromium through Playwright; the machine's own, not one that Playwright downloads."""
+    binary = chromium_binary()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

@@ -2,7 +2,7 @@
 ({
   // Resolves when scripts have run, the mathematics is set and the fonts are there.
   async settled() {
-    if (window.MathJax && window.MathJax.startup) await window.MathJax.startup.promise;
+    if (window.courseMath) await window.courseMath.all();
     await document.fonts.ready;
   },
 

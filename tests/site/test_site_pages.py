@@ -80,6 +80,7 @@ def test_a_broken_page_is_found_out(chromium, site, tmp_path):
     """Each check above finds the fault that it is there for, on a page that has them all."""
     assert (SITE / "_static" / "mathjax").is_dir()
     (tmp_path / "mathjax").symlink_to(site / "_static" / "mathjax", target_is_directory=True)
+    shutil.copy(site / "_static" / "math.js", tmp_path)
     shutil.copy(Path(__file__).with_name("broken.html"), tmp_path)
     with served(tmp_path) as url:
         found = visit(chromium, f"{url}/broken.html")

@@ -1,0 +1,216 @@
+"""Pages that arrive quickly: what the theme loads and the course does not need stays behind.
+
+What each step saves, `make site-report` measures. The theme alone would bring 540 KB of script and 156 KB of font for a
+dozen icons, the whole search index to every page, and scripts that hold up the first line of text. Here:
+
+- Icons come from a font cut down to the glyphs that the site uses, inside the style sheet, which loses all other icons.
+- Scripts wait until the page is there (`defer`); the search index is loaded by the search page alone.
+- Mathematics is set by book/_static/math.js, which loads MathJax in parts, and only where there are formulas.
+- A picture's size stands in the page, so that nothing jumps; one below the first section is loaded when it comes near.
+"""
+
+import base64
+import io
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.jinja2glue import BuiltinTemplateLoader
+
+# The theme's style sheet, below its static folder, and its icon font beside that.
+SHEET = "styles/pydata-sphinx-theme.css"
+FONT = "vendor/fontawesome/webfonts/fa-solid-900"
+
+# Scripts that no page loads any more, and maps that only a debugger reads.
+LEFT_BEHIND = ("scripts/fontawesome.js", "scripts/*.map", "scripts/*.LICENSE.txt", "styles/*.map")
+
+_SCRIPT = re.compile(r'<script(?![^>]*\b(?:defer|async|type)\b)([^>]*?\ssrc="[^"]+"[^>]*)></script>')
+_SEARCH = re.compile(
+    r'\s*<script [^>]*src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"[^>]*></script>'
+)
+_UNUSED = re.compile(
+    r"\s*<!-- So that users can add custom icons -->"
+    r'|\s*<script [^>]*src="[^"]*scripts/fontawesome\.js[^"]*"[^>]*></script>'
+    r"|\s*<!-- Pre-loaded scripts that we'll load fully later -->"
+    r'|\s*<link rel="preload" as="script"[^>]*>'
+)
+_OPTIONS = re.compile(r'<script [^>]*src="[^"]*documentation_options\.js[^"]*"[^>]*></script>')
+_VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
+_ICON = re.compile(r'<(i|span) (?![^>]*aria-hidden)([^>]*\bclass="[^"]*\bfa[bsr]?[ -][^"]*"[^>]*)>')
+_MATH = re.compile(
+    r'\s*<script>window\.MathJax = .*?</script>|\s*<script [^>]*src="[^"]*_static/math\.js[^"]*"[^>]*></script>'
+)
+_IMAGE = re.compile(r'<img\s[^>]*?\bsrc="([^"]+)"[^>]*?/?>')
+_RULE = re.compile(r"(?<=[{}\n/])(\.fa-[\w-]+:before(?:,\.fa-[\w-]+:before)*)\{[^{}]*\}")
+_FACE = re.compile(
+    r'url\([^()]*fa-solid-900\.woff2\) format\("woff2"\),url\([^()]*fa-solid-900\.ttf\) format\("truetype"\)'
+)
+_LENGTH = {"pt": 96 / 72, "px": 1.0, "": 1.0, "in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4}
+
+
+class Templates(BuiltinTemplateLoader):
+    """Sphinx's templates, with each whole page made light before it is written."""
+
+    def init(self, builder: Any, theme: Any = None, dirs: Any = None) -> None:
+        """Remember the builder, which knows the pictures."""
+        super().init(builder, theme, dirs)
+        self.builder = builder
+
+    def render(self, template: str, context: dict[str, Any]) -> str:  # type: ignore[override]
+        """A page made light, or a part of a page as it is."""
+        html = super().render(template, context)
+        if not html.rstrip().endswith("</html>"):
+            return html
+        sources = {name: Path(self.builder.srcdir, path) for path, name in self.builder.images.items()}
+        options = self.render_string(options_template(), context)
+        return light(html, options=options, sources=sources, search=template == "search.html")
+
+
+@cache
+def options_template() -> str:
+    """Sphinx's own template of documentation_options.js."""
+    import sphinx
+
+    return next(Path(sphinx.__file__).parent.glob("themes/basic/static/documentation_options.js*")).read_text(
+        encoding="utf-8"
+    )
+
+
+def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool = False) -> str:
+    """A page without what it does not need.
+
+    Args:
+        html: the page as the theme wrote it.
+        options: the text of documentation_options.js, which goes into the page: a request less before the first line.
+        sources: where each picture comes from, by its name in the site.
+        search: whether it is the search page, which keeps the index and the order of its scripts.
+    """
+    html = _UNUSED.sub("", html)
+    first = _VIEWPORT.search(html)
+    if first:
+        html = html[: first.end()] + _VIEWPORT.sub("", html[first.end() :])
+    if 'class="math' not in html:
+        html = _MATH.sub("", html)
+    html = _ICON.sub(r'<\1 aria-hidden="true" \2>', html)
+    if not search:
+        html = _SEARCH.sub("", html)
+        html = _OPTIONS.sub(lambda _: f"<script>{options}</script>", html)
+        html = _SCRIPT.sub(r"<script defer\1></script>", html)
+    article = max(html.find("<article"), 0)
+    below = html.find("<h2", article)
+
+    def picture(found: re.Match[str]) -> str:
+        return sized(found[0], sources.get(Path(found[1]).name), lazy=-1 < below < found.start() + article)
+
+    return html[:article] + _IMAGE.sub(picture, html[article:])
+
+
+def sized(tag: str, source: Path | None, *, lazy: bool) -> str:
+    """An `img` tag with the picture's size, and loaded when it comes near if `lazy`."""
+    extra = ""
+    size = picture_size(source) if source and "width=" not in tag and "height=" not in tag else None
+    if size:
+        extra += f' width="{size[0]}" height="{size[1]}"'
+    if lazy and "loading=" not in tag:
+        extra += ' loading="lazy" decoding="async"'
+    return re.sub(r"\s*/?>$", f"{extra} />", tag) if extra else tag
+
+
+def picture_size(path: Path) -> tuple[int, int] | None:
+    """Width and height of an SVG or PNG file in CSS pixels; None for any other, or one that names no size."""
+    try:
+        head = path.read_bytes()[:4096]
+    except OSError:
+        return None
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+    svg = re.search(r"<svg\s[^>]*>", head.decode("utf-8", "replace"))
+    found = [svg and re.search(rf'\s{name}="([\d.]+)([a-z]*)"', svg[0]) for name in ("width", "height")]
+    lengths = [float(m[1]) * _LENGTH[m[2]] for m in found if m and m[2] in _LENGTH]
+    return (round(lengths[0]), round(lengths[1])) if len(lengths) == 2 else None
+
+
+def trimmed_sheet(sheet: str, font: bytes, names: Iterable[str], others: str = "") -> str:
+    """The theme's style sheet with the icons that the site uses, and no other.
+
+    Args:
+        sheet: the theme's own style sheet.
+        font: the theme's icon font, TrueType.
+        names: the icons that pages name, as in `fa-bars`.
+        others: the site's other style sheets, whose icons are kept as well.
+    """
+    used = {f".{name}:before" for name in names}
+    sheet = _RULE.sub(lambda rule: rule[0] if used & set(rule[1].split(",")) else "", sheet)
+    sheet = re.sub(r"/\*# sourceMappingURL=\S+ \*/|/\*# sourceMappingURL=\S+?\*/", "", sheet)
+    rules = sheet + others
+    points = {int(code, 16) for code in re.findall(r"[\"']\\([ef][0-9a-f]{3})[\"']", rules)}
+    points |= {
+        ord(letter) for letter in rules if "\ue000" <= letter <= "\uf8ff"
+    }  # some stand there as themselves
+    data = base64.b64encode(cut_font(font, points)).decode()
+    face = f'url(data:font/woff;base64,{data}) format("woff")'
+    sheet, replaced = _FACE.subn(face, sheet)
+    if replaced != 1:
+        raise ValueError(
+            f"expected the theme's style sheet to name its icon font once, found it {replaced} times"
+        )
+    return sheet
+
+
+def cut_font(font: bytes, points: Iterable[int]) -> bytes:
+    """A font with the glyphs of some code points alone, in the WOFF format."""
+    from fontTools import subset
+
+    options = subset.Options(flavor="woff", hinting=False, layout_features=[], notdef_outline=False)
+    opened = subset.load_font(io.BytesIO(font), options)
+    cutter = subset.Subsetter(options)
+    cutter.populate(unicodes=points)
+    cutter.subset(opened)
+    opened["head"].modified = opened["head"].created  # the same bytes at every build
+    opened.recalcTimestamp = False
+    written = io.BytesIO()
+    subset.save_font(opened, written, options)
+    return written.getvalue()
+
+
+def trim_theme(app: Sphinx, exception: Exception | None) -> None:
+    """Write the theme's style sheet anew, from the theme's own, and remove what no page asks for."""
+    if exception is not None or app.builder.name not in ("html", "dirhtml"):
+        return
+    import pydata_sphinx_theme
+
+    static = Path(app.outdir, "_static")
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
+    names = {"fa-xmark"}  # the theme's script writes it
+    for page in Path(app.outdir).rglob("*.html"):
+        names.update(re.findall(r"\bfa-[a-z][\w-]*", page.read_text(encoding="utf-8")))
+    others = "".join(
+        path.read_text(encoding="utf-8") for path in sorted(static.rglob("*.css")) if path != static / SHEET
+    )
+    sheet = (theme / SHEET).read_text(encoding="utf-8")
+    (static / SHEET).write_text(
+        trimmed_sheet(sheet, (theme / f"{FONT}.ttf").read_bytes(), names, others), encoding="utf-8"
+    )
+    for pattern in LEFT_BEHIND:
+        for path in static.glob(pattern):
+            path.unlink()
+    for path in static.glob(f"{FONT}.*"):
+        path.unlink()
+
+
+def configure(app: Sphinx, config: Config) -> None:
+    """Have pages rendered by `Templates`, and formulas by our script, which loads MathJax."""
+    config.template_bridge = f"{__name__}.Templates"
+    config.mathjax_path = "math.js"
+    config.mathjax_options = {"defer": "defer"}
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect both."""
+    app.connect("config-inited", configure, priority=900)
+    app.connect("build-finished", trim_theme, priority=910)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,129 @@
+"""What book/_ext/light_pages.py takes off a page, and what it must leave there."""
+
+import base64
+import importlib.util
+import io
+import re
+from pathlib import Path
+
+import pytest
+from pages import BOOK
+
+pytest.importorskip("sphinx")
+
+
+@pytest.fixture(scope="module")
+def pages():
+    spec = importlib.util.spec_from_file_location("light_pages", BOOK / "_ext" / "light_pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+HTML = """<!DOCTYPE html><html><head>
+<meta name="viewport" content="width=device-width, initial-scale=1.0" />
+<!-- So that users can add custom icons -->
+<script defer src="../_static/scripts/fontawesome.js?digest=1"></script>
+<link rel="preload" as="script" href="../_static/scripts/bootstrap.js" />
+<script src="../_static/documentation_options.js?v=1"></script>
+<script src="../_static/doctools.js?v=1"></script>
+<script>let toggleHintShow = 'Click to show';</script>
+<script data-prefix="p" src="../_static/design-tabs.js"></script>
+<script>window.MathJax = {"options": {"a": 1}}</script>
+<script defer="defer" src="../_static/math.js?v=1"></script>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<script src="../_static/searchtools.js"></script>
+<script src="../searchindex.js"></script>
+</head><body><i class="fa-solid fa-bars"></i><i class="fas fa-file" aria-hidden="true"></i><i class="fad">x</i>
+<article><h1>T</h1><img alt="one" src="../_images/a.svg" /><h2>S</h2><img src="../_images/b.png"><img src="c.svg" width="3">
+MATH</article>
+<script defer src="../_static/scripts/bootstrap.js"></script></body></html>"""
+
+
+@pytest.fixture
+def sources(tmp_path):
+    from PIL import Image
+
+    (tmp_path / "a.svg").write_text(
+        '<?xml version="1.0"?><svg viewBox="0 0 72 36" width="72pt" height="36pt"></svg>'
+    )
+    Image.new("RGB", (30, 20)).save(tmp_path / "b.png")
+    return {name: tmp_path / name for name in ("a.svg", "b.png")}
+
+
+def test_a_page_keeps_what_it_needs(pages, sources):
+    html = HTML.replace("MATH", '<span class="math">x</span>')
+    got = pages.light(html, options="const OPTIONS = 1;", sources=sources)
+    for gone in ("fontawesome.js", 'rel="preload"', "searchtools", "searchindex", "documentation_options.js"):
+        assert gone not in got
+    assert got.count('name="viewport"') == 1
+    assert "<script>const OPTIONS = 1;</script>" in got
+    assert '<script defer src="../_static/doctools.js?v=1"></script>' in got
+    assert '<script defer data-prefix="p" src="../_static/design-tabs.js"></script>' in got
+    assert '<script defer src="../_static/scripts/bootstrap.js"></script>' in got
+    assert "<script>let toggleHintShow" in got
+    assert "math.js" in got
+    assert '<i aria-hidden="true" class="fa-solid fa-bars">' in got
+    assert got.count("aria-hidden") == 2
+
+
+def test_pictures_have_their_size_and_wait_below_the_first_section(pages, sources):
+    got = pages.light(HTML, options="", sources=sources)
+    assert '<img alt="one" src="../_images/a.svg" width="96" height="48" />' in got
+    assert '<img src="../_images/b.png" width="30" height="20" loading="lazy" decoding="async" />' in got
+    assert '<img src="c.svg" width="3" loading="lazy" decoding="async" />' in got
+
+
+def test_a_page_without_formulas_loads_no_math(pages, sources):
+    got = pages.light(HTML, options="", sources=sources)
+    assert "math.js" not in got
+    assert "MathJax" not in got
+
+
+def test_the_search_page_keeps_its_scripts_in_order(pages, sources):
+    got = pages.light(HTML, options="", sources=sources, search=True)
+    assert '<script src="../_static/searchtools.js"></script>' in got
+    assert '<script src="../_static/documentation_options.js?v=1"></script>' in got
+
+
+def test_the_size_of_a_picture_that_is_none_is_unknown(pages, tmp_path):
+    (tmp_path / "x.svg").write_text("<svg viewBox='0 0 1 1'></svg>")
+    assert pages.picture_size(tmp_path / "x.svg") is None
+    assert pages.picture_size(tmp_path / "missing.svg") is None
+
+
+@pytest.fixture(scope="module")
+def theme():
+    theme = pytest.importorskip("pydata_sphinx_theme")
+    return Path(theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
+
+
+def test_the_sheet_keeps_the_icons_that_are_used_and_all_other_rules(pages, theme):
+    from fontTools.ttLib import TTFont
+
+    sheet = (theme / pages.SHEET).read_text(encoding="utf-8")
+    font = (theme / f"{pages.FONT}.ttf").read_bytes()
+    got = pages.trimmed_sheet(sheet, font, {"fa-bars", "fa-list"}, others='p::after { content: "\\f303" }')
+    assert ".fa-bars:before" in got
+    assert ".fa-volleyball:before" not in got
+    rule = re.compile(r"[^{}]+\{[^{}]*\}")
+    lost = set(rule.findall(sheet)) - set(rule.findall(got))
+    odd = [
+        text
+        for text in lost
+        if not re.match(r"\s*\.fa-[\w-]+:before", text.strip()) and "@font-face" not in text
+    ]
+    assert odd == []
+    data = re.search(r"url\(data:font/woff;base64,([^)]+)\)", got)[1]
+    glyphs = TTFont(io.BytesIO(base64.b64decode(data))).getBestCmap()
+    # A page's own icon, one of another sheet's, and the theme's sign of a note.
+    assert {0xF0C9, 0xF03A, 0xF303, 0xF05A} <= set(glyphs)
+    assert len(base64.b64decode(data)) < 12_000
+    assert got == pages.trimmed_sheet(
+        sheet, font, ["fa-list", "fa-bars"], others='p::after { content: "\\f303" }'
+    )
+
+
+def test_a_sheet_without_the_font_is_an_error(pages, theme):
+    with pytest.raises(ValueError, match="icon font once, found it 0 times"):
+        pages.trimmed_sheet("p{}", (theme / f"{pages.FONT}.ttf").read_bytes(), [])
