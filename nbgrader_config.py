@@ -6,19 +6,27 @@ solutions/ is the source (text notebooks, converted beside themselves by jupytex
 import os
 import sys
 
+from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
 from nbgrader.preprocessors import (
+    AssignLatePenalties,
     CheckCellMetadata,
     ClearHiddenTests,
     ClearMarkScheme,
     ClearOutput,
     ClearSolutions,
     ComputeChecksums,
+    GetGrades,
+    IgnorePattern,
     IncludeHeaderFooter,
+    LimitOutput,
     LockCells,
+    SaveAutoGrades,
     SaveCells,
 )
 
+from classroom.feedback import WithoutHiddenTests
 from classroom.preprocessors import CheckedInstantiateTests, HiddenSeeds, StableNotebook
+from classroom.separate import SeparateExecute
 
 c = get_config()
 
@@ -61,6 +69,18 @@ c.ClearSolutions.text_stub = "*Your answer here.*"
 # Hidden tests use other numbers than visible ones. For a class of your own, set the secret and keep it to yourself.
 c.HiddenSeeds.secret = os.environ.get("COURSE_SECRET", "the sample class")
 
+# As nbgrader has them, but for the first: a student's cells run in a confined kernel, the tests in nbgrader's own process.
+c.Autograde.autograde_preprocessors = [
+    SeparateExecute,
+    IgnorePattern,
+    ClearMetadataPreprocessor,
+    LimitOutput,
+    SaveAutoGrades,
+    AssignLatePenalties,
+    CheckCellMetadata,
+]
+# Hidden tests stay hidden in the pages that students get.
+c.GenerateFeedback.preprocessors = [GetGrades, WithoutHiddenTests, CSSHTMLHeaderPreprocessor]
 c.OverwriteCells.add_missing_cells = True  # restores test cells that a student deleted
 c.Execute.timeout = 120  # seconds a cell
 c.Execute.extra_arguments = ["--IPKernelApp.log_level=40"]  # errors only

@@ -5,8 +5,10 @@ that use the same sources and the same configuration and share nothing else with
 """
 
 import os
+import queue
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +18,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from classroom.errors import CourseError
+
+# What `classroom.many` prints before the name of a student whom it is done with.
+DONE = "done: "
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -88,12 +93,10 @@ def nbgrader(course: Path, command: str, *arguments: str) -> str:
     Raises:
         CourseError: if the command fails; holds the end of what it printed.
     """
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
     done = subprocess.run(
         [sys.executable, "-m", "nbgrader", command, *arguments],
         cwd=course,
-        env=environment,
+        env=_environment(),
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -101,9 +104,20 @@ def nbgrader(course: Path, command: str, *arguments: str) -> str:
     )
     output = done.stdout + done.stderr
     if done.returncode:
-        tail = "\n".join(line for line in output.splitlines() if "WARNING" not in line)[-2000:]
-        raise CourseError(f"nbgrader {command} {' '.join(arguments)} failed:\n{tail}")
+        raise CourseError(f"nbgrader {command} {' '.join(arguments)} failed:\n{_tail(output)}")
     return output
+
+
+def _environment() -> dict[str, str]:
+    """The environment with this Python's programs first, and its warnings off."""
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
+    return environment
+
+
+def _tail(output: str) -> str:
+    """The end of what a command printed, without its warnings."""
+    return "\n".join(line for line in output.splitlines() if "WARNING" not in line)[-2000:]
 
 
 def autograde(course: Path, assignment: str, students: list[str], workers: int = 2) -> Iterator[str]:
@@ -129,9 +143,42 @@ def write_feedback(course: Path, assignment: str, students: list[str], workers: 
 def _for_each(
     command: str, course: Path, assignment: str, students: list[str], workers: int
 ) -> Iterator[str]:
-    def run(student: str) -> str:
-        nbgrader(course, command, assignment, "--student", student, "--force")
-        return student
+    """A process a worker, each for its share of the students."""
+    shares = [share for k in range(workers) if (share := students[k::workers])]
+    told: queue.Queue[str | CourseError | None] = queue.Queue()
 
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(run, students)
+    def run(share: list[str]) -> None:
+        try:
+            with (
+                tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log,
+                subprocess.Popen(
+                    [sys.executable, "-m", "classroom.many", command, assignment, *share],
+                    cwd=course,
+                    env=_environment(),
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                    encoding="utf-8",
+                    errors="replace",
+                ) as process,
+            ):
+                assert process.stdout is not None
+                for line in process.stdout:
+                    if line.startswith(DONE):
+                        told.put(line.removeprefix(DONE).rstrip("\n"))
+                if process.wait():
+                    log.seek(0)
+                    told.put(CourseError(f"nbgrader {command} {assignment} failed:\n{_tail(log.read())}"))
+        finally:
+            told.put(None)
+
+    with ThreadPoolExecutor(max(len(shares), 1)) as pool:
+        running = len([pool.submit(run, share) for share in shares])
+        while running:
+            came = told.get()
+            if came is None:
+                running -= 1
+            elif isinstance(came, CourseError):
+                raise came
+            else:
+                yield came

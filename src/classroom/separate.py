@@ -4,6 +4,8 @@ The student's cells run in the student's kernel, which is confined and holds no 
 cells that only import, and every test cell, run here, in the grader's process, which has the reference cells. A name
 that a test cell uses and that the course's own cells do not define stands for the student's function: calling it asks the
 student's kernel through the Jupyter protocol, many inputs in one message, and only data comes back.
+
+What counts as the course's own cell is what the gradebook holds under its grade id, whatever a submission says of itself.
 """
 
 import ast
@@ -14,7 +16,7 @@ import io
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from types import CodeType
+from dataclasses import dataclass
 from typing import Any
 
 from jupyter_client.client import KernelClient
@@ -23,9 +25,11 @@ from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader import utils
+from nbgrader.api import Gradebook
 from nbgrader.preprocessors import Execute
 from traitlets import Float, Integer
 
+from classroom.sandbox import confine
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, WrongAnswer
 from refcells.autotest.limits import SECONDS, OutOfBounds, limited
@@ -152,6 +156,39 @@ class _Link:
             return {"problem": f"no answer came that can be read: {error}"}
 
 
+@dataclass(frozen=True)
+class _Locked:
+    """A code cell of the course's own: its source, and whether it is a test."""
+
+    source: str
+    test: bool
+
+
+def _from_gradebook(db_url: str, notebook: str, assignment: str, **_: Any) -> dict[str, _Locked]:
+    """The course's own code cells of a notebook by grade id, as they were when the release was generated."""
+    with Gradebook(db_url) as gradebook:
+        found = gradebook.find_notebook(notebook, assignment)
+        graded = {cell.name for cell in found.grade_cells}
+        return {
+            cell.name: _Locked(cell.source, cell.name in graded)
+            for cell in found.source_cells
+            if cell.locked and cell.cell_type == "code"
+        }
+
+
+def _from_notebook(nb: NotebookNode) -> dict[str, _Locked]:
+    """The same from a notebook whose metadata somebody vouches for."""
+    return {
+        _grade_id(cell): _Locked(cell.source, utils.is_grade(cell))
+        for cell in nb.cells
+        if cell.cell_type == "code" and utils.is_locked(cell) and _grade_id(cell)
+    }
+
+
+def _grade_id(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id") or "")
+
+
 def _error(name: str, text: str) -> NotebookNode:
     return new_output("error", ename=name, evalue=text, traceback=[text])
 
@@ -164,28 +201,57 @@ class SeparateExecute(Execute):
 
     _gone: str | None = None
     _trusted: dict[str, Any]
+    _course: dict[str, _Locked]
+    _printed: dict[int, int]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        from classroom.sandbox.provisioner import ConfinedKernelManager
+        if confine.can_fork():
+            from classroom.sandbox.provisioner import ConfinedKernelManager
 
-        kwargs["kernel_manager_class"] = ConfinedKernelManager
+            kwargs["kernel_manager_class"] = ConfinedKernelManager
         super().__init__(*args, **kwargs)
+        # There is nothing in such a kernel that would want to be put in order.
+        self.shutdown_kernel = "immediate"
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any], km: Any = None) -> Any:
-        """Execute one submission from the first cell to the last, whatever happens in between."""
-        self._gone, self._trusted = None, {"__name__": "__main__"}
+        """Execute one submission from the first cell to the last, whatever happens in between.
+
+        `resources["nbgrader"]` names the gradebook, which knows the course's own cells. Without it, the caller vouches for
+        the notebook's locked cells.
+        """
+        confine.tell(self.log.warning)
+        if not confine.can_fork():
+            return super().preprocess(nb, resources, km)
+        self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}
+        self._course = (
+            _from_gradebook(**resources["nbgrader"]) if "nbgrader" in resources else _from_notebook(nb)
+        )
         self.kernel_name = "python3"
         return super().preprocess(nb, resources, km)
 
+    def output(
+        self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str, cell_index: int
+    ) -> NotebookNode | None:
+        """Keep a cell's output up to a length: what a loop prints without end is not collected."""
+        printed = self._printed.get(cell_index, 0) if confine.can_fork() else 0
+        if printed > self.most_output:
+            return None
+        if confine.can_fork():
+            self._printed[cell_index] = printed + len(str(msg["content"]))
+        return super().output(outs, msg, display_id, cell_index)
+
     async def async_execute_cell(self, cell: NotebookNode, cell_index: int, *args: Any, **kwargs: Any) -> Any:
         """One cell, on its own side."""
+        if not confine.can_fork():
+            return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
         if cell.cell_type != "code":
             return cell
-        if utils.is_grade(cell) and not utils.is_solution(cell):
-            await self._test(cell)
+        own = self._course.get(_grade_id(cell))
+        if own is not None and own.test:
+            await self._test(cell, own.source)
             return cell
-        if utils.is_locked(cell):
-            self._run_trusted(cell)
+        if own is not None:
+            self._run_trusted(own.source)
         if self._gone:
             cell.outputs = [_error("KernelGone", self._gone)]
             return cell
@@ -204,18 +270,18 @@ class SeparateExecute(Execute):
 
     execute_cell = run_sync(async_execute_cell)
 
-    def _run_trusted(self, cell: NotebookNode) -> None:
+    def _run_trusted(self, source: str) -> None:
         """A locked cell of the course's own, here: it makes the imports that test cells use."""
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             try:
-                exec(_compiled(cell.source, "exec"), self._trusted)
+                exec(compile(source, "<course>", "exec"), self._trusted)
             except Exception as error:
                 self.log.warning("a locked cell fails in the grader: %s", error)
 
-    async def _test(self, cell: NotebookNode) -> None:
+    async def _test(self, cell: NotebookNode, source: str) -> None:
         """Run a test cell here, in a thread, since it waits for the student's kernel."""
         loop = asyncio.get_running_loop()
-        cell.outputs = await asyncio.to_thread(self._outputs, cell.source, _Link(self, loop))
+        cell.outputs = await asyncio.to_thread(self._outputs, source, _Link(self, loop))
         cell.execution_count = None
 
     def _outputs(self, source: str, link: _Link) -> list[NotebookNode]:
@@ -311,10 +377,6 @@ class SeparateExecute(Execute):
                 kept.append(output)
                 left = 0
         cell.outputs = kept
-
-
-def _compiled(source: str, mode: str) -> CodeType:
-    return compile(source, "<test>", mode)
 
 
 def _run(source: str, namespace: dict[str, Any]) -> Any:

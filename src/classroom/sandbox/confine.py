@@ -6,16 +6,27 @@ only what POSIX offers; `enforcement` says which.
 """
 
 import os
-import resource
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FIRST_UID", "Limits", "confine", "enforcement", "readable_paths"]
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
-# User ids for students' processes, when the grader is root. One each, so that they cannot signal one another.
-FIRST_UID = 64_000
+__all__ = [
+    "Limits",
+    "another_user",
+    "can_fork",
+    "confine",
+    "enforcement",
+    "free_uid",
+    "readable_paths",
+    "tell",
+]
 
 
 @dataclass(frozen=True)
@@ -54,15 +65,81 @@ def readable_paths() -> list[str]:
     return sorted({os.path.realpath(path) for path in wanted if Path(path).exists()})
 
 
+def can_fork() -> bool:
+    """Whether kernels can be forked and confined here at all; on Windows they cannot."""
+    return hasattr(os, "fork")
+
+
+def another_user() -> bool:
+    """Whether each student's kernel can have a user id of its own: the grader is root, and Python stays readable."""
+    if not (sys.platform.startswith("linux") and os.geteuid() == 0):
+        return False
+    try:
+        import pyprctl  # noqa: F401
+    except (ImportError, OSError):
+        return False
+    # Landlock lets Python be read with a right that would open everything else without it.
+    return _landlock() is not None or _open_to_all(sys.base_prefix, sys.prefix)
+
+
 def enforcement() -> dict[str, bool]:
     """What is enforced on this machine for a student's kernel: by name, whether it is."""
+    fork = can_fork()
     return {
-        "files": _landlock() is not None,
-        "network": _seccomp() is not None,
-        "time, memory, file size": sys.platform != "win32",
-        "processes": sys.platform.startswith("linux") and os.geteuid() == 0,
-        "another user id": sys.platform.startswith("linux") and os.geteuid() == 0,
+        "tests in a process of their own": fork,
+        "files": fork and _landlock() is not None,
+        "network": fork and _seccomp() is not None,
+        "processor time, memory, size of files": fork and resource is not None,
+        # Whoever stays root is not bound in the number of processes.
+        "number of processes": fork
+        and sys.platform.startswith("linux")
+        and (os.geteuid() != 0 or another_user()),
+        "a user id of its own": another_user(),
     }
+
+
+_told = False
+
+
+def tell(say: Callable[[str], None]) -> None:
+    """Say once a process what is not enforced here; nothing if everything is."""
+    global _told
+    missing = [name for name, enforced in enforcement().items() if not enforced]
+    if missing and not _told:
+        say(
+            "what a student's code may do is not bound here in: "
+            + "; ".join(missing)
+            + ". See 'python -m classroom.sandbox' and the instructor guide."
+        )
+    _told = True
+
+
+def free_uid(number: int) -> int:
+    """A user id that nobody uses: one each, so that students' kernels cannot signal or read one another.
+
+    Args:
+        number: which of this process's kernels it is for.
+    """
+    first, most = 64_000, 4_000_000_000
+    try:
+        mapped = int(Path("/proc/self/uid_map").read_text().split()[2])
+    except (OSError, ValueError, IndexError):
+        mapped = 65_536
+    if mapped <= 2**31:  # in a container that has few
+        first, most = 20_000, min(mapped, 60_000)
+    wanted = os.getpid() * 1000 + number % 1000
+    for k in range(1000):
+        uid = first + (wanted + k) % (most - first)
+        if not any(_owner(entry) == uid for entry in Path("/proc").iterdir() if entry.name.isdigit()):
+            return uid
+    raise RuntimeError("no user id is free for a student's kernel")
+
+
+def _owner(entry: Path) -> int | None:
+    try:
+        return entry.stat().st_uid
+    except OSError:
+        return None
 
 
 def _landlock() -> Any:
@@ -96,6 +173,7 @@ def confine(limits: Limits, readable: list[str], writable: list[str], uid: int |
         writable: folders that it may write to.
         uid: the user id to take on; None to keep the grader's.
     """
+    assert resource is not None
     for kind, value in (
         (resource.RLIMIT_CPU, limits.cpu_seconds),
         (resource.RLIMIT_DATA, limits.memory_bytes),
@@ -103,17 +181,40 @@ def confine(limits: Limits, readable: list[str], writable: list[str], uid: int |
         (resource.RLIMIT_NOFILE, limits.files),
         (resource.RLIMIT_CORE, 0),
     ):
-        resource.setrlimit(kind, (value, value))
+        _lower(kind, value)
+    # The number of processes and threads of a user id; it does not bind root.
     if uid is not None:
         _become(uid)
-        # Counts the processes of a user id, and does not bind root: only now does it mean anything.
-        resource.setrlimit(resource.RLIMIT_NPROC, (limits.processes, limits.processes))
+        _lower(resource.RLIMIT_NPROC, limits.processes)
+    elif sys.platform.startswith("linux"):
+        _lower(resource.RLIMIT_NPROC, limits.processes + _threads_of(os.getuid()))
     if (sandlock := _landlock()) is not None:
         sandlock.confine(
             sandlock.Sandbox(fs_readable=[*readable_paths(), *readable], fs_writable=[*writable, "/dev/null"])
         )
     if (seccomp := _seccomp()) is not None:
-        _filter(seccomp)
+        # Whoever keeps the grader's user id is ended with its session, so it may not leave it.
+        _filter(seccomp, () if uid is not None else ("setsid", "setpgid"))
+
+
+def _lower(kind: int, value: int) -> None:
+    """Set a limit, or leave the stricter one that the system has set."""
+    _, most = resource.getrlimit(kind)
+    if most != resource.RLIM_INFINITY:
+        value = min(value, most)
+    resource.setrlimit(kind, (value, value))
+
+
+def _threads_of(uid: int) -> int:
+    """How many threads a user runs already."""
+    count = 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and _owner(entry) == uid:
+            try:
+                count += len(os.listdir(entry / "task"))
+            except OSError:
+                continue
+    return count
 
 
 def _become(uid: int) -> None:
@@ -140,7 +241,7 @@ def _open_to_all(*paths: str) -> bool:
     )
 
 
-def _filter(seccomp: Any) -> None:
+def _filter(seccomp: Any, more: tuple[str, ...]) -> None:
     """No sockets but local ones, no other process's memory, no new privileges, no kernel keys or modules."""
     import socket
 
@@ -148,6 +249,7 @@ def _filter(seccomp: Any) -> None:
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
     rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.NE, socket.AF_UNIX))
     for name in (
+        *more,
         "ptrace",
         "process_vm_readv",
         "process_vm_writev",

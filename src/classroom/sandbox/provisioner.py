@@ -23,7 +23,7 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from classroom.sandbox.bundle import make_bundle
-from classroom.sandbox.confine import FIRST_UID, Limits
+from classroom.sandbox.confine import Limits, another_user, free_uid
 from classroom.sandbox.kernel import main
 
 __all__ = ["PRELOAD", "ConfinedKernelManager", "ConfinedProvisioner"]
@@ -137,6 +137,9 @@ class ConfinedProvisioner(LocalProvisioner):
         if isinstance(manager, ConfinedKernelManager) and not restart:
             if manager.uid is not None:
                 _end_processes_of(manager.uid)
+            elif self.pid:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.pid, signal.SIGKILL)
             shutil.rmtree(manager.folder, ignore_errors=True)
 
 
@@ -176,9 +179,7 @@ class ConfinedKernelManager(AsyncKernelManager):
         super().__init__(**kwargs)
         self.folder = Path(tempfile.mkdtemp(prefix="kernel-"))
         self.folder.chmod(0o700)
-        self.uid = (
-            FIRST_UID + next(_numbers) % 1000 + 1000 * (os.getpid() % 1000) if os.geteuid() == 0 else None
-        )
+        self.uid = free_uid(next(_numbers)) if another_user() else None
         self.transport = "ipc"
         self.sockets = self.folder / "sockets"
         self.sockets.mkdir()

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from refcells.autotest.calls import Unfit
 from refcells.autotest.probes import Array, State, _after_updates, _array, _built, _counting, _tensor
-from refcells.autotest.verdict import Unfit
 from refcells.tasks import remember_first
 from refcells.training import LastStepClassifier, accuracy, redraw
 
