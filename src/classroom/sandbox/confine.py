@@ -62,7 +62,20 @@ def readable_paths() -> list[str]:
         "/dev/urandom",
         "/dev/null",
     ]
-    return sorted({os.path.realpath(path) for path in wanted if Path(path).exists()})
+    found = {os.path.realpath(path) for path in wanted if Path(path).exists()}
+    # Where the course is installed among Python's packages, everything beside it.
+    course = Path(__file__).resolve().parents[1]
+    hidden = {course, course.parent / "refcells"}
+    return sorted(part for path in found for part in _around(Path(path), hidden))
+
+
+def _around(path: Path, hidden: set[Path]) -> list[str]:
+    """A path, or, where something hidden lies below it, what is beside that."""
+    if path in hidden:
+        return []
+    if not any(path in below.parents for below in hidden):
+        return [str(path)]
+    return [part for entry in sorted(path.iterdir()) for part in _around(entry, hidden)]
 
 
 def can_fork() -> bool:

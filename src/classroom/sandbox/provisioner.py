@@ -24,7 +24,7 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from classroom.sandbox.bundle import make_bundle
 from classroom.sandbox.confine import Limits, another_user, free_uid
-from classroom.sandbox.kernel import main
+from classroom.sandbox.kernel import PASSED, main
 
 __all__ = ["PRELOAD", "ConfinedKernelManager", "ConfinedProvisioner"]
 
@@ -54,6 +54,19 @@ def _without_main() -> Iterator[None]:
         yield
     finally:
         module.__dict__.update(kept)
+
+
+@contextmanager
+def _without_secrets() -> Iterator[None]:
+    """Hide the environment, which the server inherits and every process shows in /proc/self/environ."""
+    kept = dict(os.environ)
+    for name in kept:
+        if name not in PASSED and name != "PYTHONPATH":
+            del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 def _context() -> Any:
@@ -110,7 +123,7 @@ class ConfinedProvisioner(LocalProvisioner):
             for path in (folder, work, manager.sockets, Path(manager.connection_file)):
                 os.chown(path, uid, uid)
         # multiprocessing's start is not made for several threads.
-        with _lock, _without_main():
+        with _lock, _without_main(), _without_secrets():
             process = _context().Process(
                 target=main,
                 args=(manager.connection_file, str(work), str(bundle), self.limits, uid, ()),

@@ -7,6 +7,7 @@ kind arrives as a mere `Opaque` with its type's name, so that a message can stil
 import base64
 import io
 import json
+import math
 from typing import Any
 
 __all__ = ["MOST", "Opaque", "Unspeakable", "dumps", "loads"]
@@ -68,6 +69,20 @@ def _pack(value: Any, depth: int = 0) -> Any:
     return {"": "object", "name": kind.__name__}
 
 
+def _read_array(content: bytes) -> Any:
+    """An array of numbers or text from .npy bytes, whose header may lie about how many there are."""
+    import numpy as np
+
+    buffer = io.BytesIO(content)
+    version = np.lib.format.read_magic(buffer)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, _, dtype = read[version](buffer)
+    if dtype.kind not in "biufcSU" or math.prod(shape) * dtype.itemsize != len(content) - buffer.tell():
+        raise Unspeakable(f"an array of dtype {dtype} and shape {shape} in {len(content)} bytes")
+    buffer.seek(0)
+    return np.lib.format.read_array(buffer, allow_pickle=False)
+
+
 def _unpack(value: Any) -> Any:
     if value is None or isinstance(value, bool | str | int):
         return value
@@ -84,9 +99,7 @@ def _unpack(value: Any) -> Any:
     if kind == "dict":
         return {key: _unpack(part) for key, part in value["parts"].items()}
     if kind in ("array", "tensor"):
-        import numpy as np
-
-        array = np.lib.format.read_array(io.BytesIO(base64.b64decode(value["npy"])), allow_pickle=False)
+        array = _read_array(base64.b64decode(value["npy"]))
         if kind == "tensor":
             import torch
 

@@ -1,0 +1,477 @@
+"""Tests outside the student's process: what crosses the boundary, what stands beside a student's code, and what it survives."""
+
+import ast
+import json
+import math
+import subprocess
+import sys
+import threading
+import time
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from nbgrader import utils
+
+from classroom.course import ROOT, assignments, read_notebook, sources
+from classroom.sample import solution_cells
+from classroom.sandbox import confine
+from classroom.sandbox.__main__ import ATTEMPTS, attempts
+from classroom.sandbox.bundle import KEPT, make_bundle
+from classroom.separate import SeparateExecute, free_names
+from refcells.autotest import wire
+from refcells.autotest.verdict import questions
+
+pytestmark = [
+    pytest.mark.pipeline,
+    pytest.mark.skipif(not confine.can_fork(), reason="kernels cannot be forked here"),
+]
+
+# --- the wire -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        'text with \0, é and "',
+        0,
+        -(2**53) - 1,
+        10**300,
+        -0.0,
+        5e-324,
+        math.inf,
+        -math.inf,
+        (),
+        [1, (2.5, None), []],
+        {"weight": 1.0, "": (1,)},
+        {"a": {"b": [{}]}},
+    ],
+)
+def test_plain_values_come_back_as_they_were(value):
+    came = wire.loads(wire.dumps(value))
+    assert came == value
+    assert type(came) is type(value)
+    assert repr(came) == repr(value)
+
+
+def test_nan_comes_back():
+    assert math.isnan(wire.loads(wire.dumps(math.nan)))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.zeros((0, 4)),
+        np.array(2.5),
+        np.float32(0.1),
+        np.int64(-3),
+        np.array([np.nan, np.inf, -0.0]),
+        np.arange(12).reshape(3, 4)[::2, ::-1],
+        np.asfortranarray(np.arange(6).reshape(2, 3)),
+        np.array([True, False]),
+        np.array([1 + 2j]),
+        np.array(["a", "bcd"]),
+        np.arange(3, dtype=">i2"),
+    ],
+    ids=lambda array: f"{array.dtype}{array.shape}",
+)
+def test_arrays_come_back_as_they_were(array):
+    came = wire.loads(wire.dumps(array))
+    assert type(came) is type(array)
+    assert came.dtype == array.dtype
+    assert came.shape == array.shape
+    np.testing.assert_array_equal(came, array)
+
+
+def test_tensors_come_back_without_their_history():
+    weight = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    came = wire.loads(wire.dumps(2 * weight))
+    assert came.dtype == torch.float64
+    assert came.grad_fn is None
+    assert torch.equal(came, torch.full((2, 3), 2.0, dtype=torch.float64))
+
+
+def test_an_object_arrives_as_its_name_alone():
+    class Sly(float):
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    came = wire.loads(wire.dumps([Sly(1.0), object(), lambda: 1]))
+    assert [type(part).__name__ for part in came] == ["Sly", "object", "function"]
+    assert all(isinstance(part, wire.Opaque) for part in came)
+    assert came[0] != 1.0
+
+
+@pytest.mark.parametrize(
+    "value", [np.array([object()]), np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")])]
+)
+def test_arrays_of_objects_are_not_sent(value):
+    with pytest.raises(wire.Unspeakable, match="expected numbers"):
+        wire.dumps(value)
+
+
+def test_lists_without_end_are_not_sent():
+    endless = []
+    endless.append(endless)
+    with pytest.raises(wire.Unspeakable, match="20 deep"):
+        wire.dumps(endless)
+
+
+def npy(header, content=b""):
+    import base64
+
+    text = repr(header).encode() if isinstance(header, dict) else header
+    text += b" " * (117 - len(text)) + b"\n"
+    raw = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + content
+    return json.dumps({"": "array", "npy": base64.b64encode(raw).decode()})
+
+
+def header(descr, *shape):
+    return {"descr": descr, "fortran_order": False, "shape": shape}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        7,
+        "",
+        "{",
+        "[1, 2]",
+        "1.5",
+        '{"": "pickle", "value": "gASVAAA="}',
+        '{"": "tuple"}',
+        '{"": "float", "value": "xyz"}',
+        '{"": "int", "value": "%s"}' % ("9" * 10_000),
+        '{"": "array", "npy": "?"}',
+        '{"": "list", "parts": [' * 100_000,
+        npy(header("|O", 1), b"\x80\x04N."),
+        npy(header("<f8", 10**12)),
+        npy(header("<f8", 2), b"\0" * 8),
+        npy(header("<M8[ns]", 1), b"\0" * 8),
+        npy(b"__import__('os').abort()"),
+        '"' + "x" * wire.MOST + '"',
+    ],
+    ids=lambda text: str(text)[:40],
+)
+def test_what_is_no_message_is_refused(text):
+    with pytest.raises(wire.Unspeakable):
+        wire.loads(text)
+
+
+# --- what stands beside a student's code --------------------------------------------------------------------------------
+
+CELLS = {"scalar", "vector", "backward", "bidirectional", "torch_cells", "interop", "experiments", "figures"}
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    return make_bundle(tmp_path_factory.mktemp("bundle") / "package")
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_the_bundle_holds_no_answer(bundle):
+    files = {str(path.relative_to(bundle / "refcells")) for path in bundle.rglob("*.py")}
+    assert set(KEPT) < files
+    assert not {name.removesuffix(".py") for name in files} & CELLS
+    assert all("_questions" not in name and "mistakes" not in name for name in files)
+    assert {name for name in files if name.startswith("autotest/")} == {
+        "autotest/__init__.py",
+        *(name for name in KEPT if name.startswith("autotest/")),
+        *(f"autotest/{path.name}" for path in (ROOT / "src/refcells/autotest").glob("*probes.py")),
+    }
+
+
+def test_the_bundle_imports_nothing_outside_itself(bundle):
+    for path in bundle.rglob("*.py"):
+        for name in imports(path):
+            if name.split(".")[0] not in ("refcells", "classroom"):
+                continue
+            place = bundle.joinpath(*name.split("."))
+            parent = place.parent
+            assert (
+                place.is_dir()
+                or place.with_suffix(".py").exists()
+                or parent.with_suffix(".py").exists()
+                or name == "refcells.autotest"
+            ), f"{path.name} imports {name}"
+
+
+def test_every_module_of_the_bundle_can_be_imported_alone(bundle):
+    names = [
+        ".".join(path.relative_to(bundle).with_suffix("").parts)
+        for path in bundle.rglob("*.py")
+        if path.stem not in ("__init__", "check")
+    ]
+    code = f"import sys; sys.path.insert(0, {str(bundle)!r})\nfor name in {sorted(names)!r}: __import__(name)\nimport refcells; print(refcells.__file__)"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().startswith(str(bundle))
+
+
+def statements(source):
+    """Each simple statement and condition in one normal form, where it is long enough to tell something."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Return):
+            text = ast.unparse(node)
+            if len(text) > 30:
+                found.add(text)
+    return found
+
+
+@pytest.mark.parametrize("assignment", assignments())
+def test_no_statement_of_a_model_solution_stands_in_the_bundle(assignment, bundle):
+    allowed = set().union(*(statements(path.read_text(encoding="utf-8")) for path in bundle.rglob("*.py")))
+    for source in sources(assignment):
+        for name, cell in solution_cells(read_notebook(source)).items():
+            if not name.startswith("words"):
+                shared = statements(cell) & allowed
+                assert not shared, (source.stem, name)
+
+
+def test_every_probe_lives_in_a_module_of_probes():
+    probes = {name: asked.probe for name, asked in questions().items() if asked.probe}
+    assert len(probes) > 30
+    for name, probe in probes.items():
+        package, _, module = probe.__module__.rpartition(".")
+        assert package == "refcells.autotest", name
+        assert module.endswith("probes"), name
+        assert getattr(sys.modules[probe.__module__], probe.__name__) is probe, name
+
+
+def test_free_names_are_those_of_the_student():
+    source = """
+import math
+from refcells.autotest import check
+check(lambda: [sigmoid(a) for a in range(3)], "x", f"{other}")
+def helper(x, *, y): return x + y + z
+w = len([math.pi])
+"""
+    assert free_names(source) == {"sigmoid", "other", "z"}
+
+
+def test_what_is_enforced_is_what_was_tried():
+    enforced = confine.enforcement()
+    assert enforced["tests in a process of their own"]
+    for name, got in attempts().items():
+        if enforced[ATTEMPTS[name][0]]:
+            assert got is None, name
+
+
+def test_what_is_not_enforced_is_said_once(monkeypatch):
+    said = []
+    monkeypatch.setattr(confine, "_told", False)
+    monkeypatch.setattr(confine, "_landlock", lambda: None)
+    confine.tell(said.append)
+    confine.tell(said.append)
+    assert len(said) == 1
+    assert "files" in said[0]
+    assert "python -m classroom.sandbox" in said[0]
+
+
+# --- what it survives ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """The scalar LSTM's release with the model answers."""
+    nb = read_notebook(ROOT / "exercises" / "lstm" / "scalar_lstm.ipynb")
+    model = solution_cells(read_notebook(ROOT / "solutions" / "lstm" / "scalar_lstm.py"))
+    for cell in nb.cells:
+        cell.source = model.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
+    return nb
+
+
+FULL = {
+    "test-sigmoid": 2,
+    "test-gates": 3,
+    "test-update": 3,
+    "test-step": 2,
+    "test-forward": 2,
+    "test-half": 2,
+}
+# A test that needs the student's last function only.
+LAST = ("test-half",)
+
+
+def grade(nb, timeout=60, **settings):
+    import asyncio
+
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    nb = nbformat.from_dict(nb)
+    SeparateExecute(timeout=timeout, **settings).preprocess(nb, {"metadata": {"path": None}})
+    tests = [cell for cell in nb.cells if utils.is_grade(cell) and cell.cell_type == "code"]
+    scores = {cell.metadata.nbgrader.grade_id: utils.determine_grade(cell)[0] for cell in tests}
+    says = {
+        cell.metadata.nbgrader.grade_id: " ".join(
+            output.get("evalue", "") for output in cell.outputs if output.output_type == "error"
+        )
+        for cell in tests
+    }
+    return nb, scores, says
+
+
+def with_answer(nb, name, source):
+    changed = nbformat.from_dict(nb)
+    next(cell for cell in changed.cells if cell.id == name).source = source
+    return changed
+
+
+def with_cell(nb, source, before="half"):
+    changed = nbformat.from_dict(nb)
+    place = next(k for k, cell in enumerate(changed.cells) if cell.id == before)
+    changed.cells.insert(place, nbformat.v4.new_code_cell(source, id="own"))
+    return changed
+
+
+def test_a_right_notebook_gets_all_points_and_leaves_no_process(solved):
+    before = {child.name for child in threading.enumerate()}
+    _, scores, says = grade(solved)
+    assert scores == FULL, says
+    assert len({child.name for child in threading.enumerate()} - before) <= 3
+
+
+def test_a_cell_that_is_no_python_costs_its_own_points(solved):
+    _, scores, says = grade(with_answer(solved, "half", "def steps_to_half(a_f:\n    return 1"))
+    assert scores == FULL | {"test-half": 0}
+    assert "there is no steps_to_half in the notebook" in says["test-half"]
+
+
+ENDED = {
+    "exit": "import os\nos._exit(3)",
+    "segfault": "import ctypes\nctypes.string_at(0)",
+    "killed": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+}
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_a_kernel_that_ends_in_a_cell_keeps_what_was_scored(solved, name):
+    _, scores, says = grade(with_cell(solved, ENDED[name]))
+    assert scores == FULL | {"test-half": 0}
+    assert "the kernel ended in an earlier cell" in says["test-half"]
+    # The next notebook has a kernel of its own.
+    assert grade(solved)[1] == FULL
+
+
+def test_a_kernel_that_ends_in_a_test_costs_that_test_and_the_later_ones(solved):
+    source = "import os\ndef lstm_update(*arguments):\n    os._exit(3)"
+    _, scores, says = grade(with_answer(solved, "update", source))
+    assert scores == {name: FULL[name] if name in ("test-sigmoid", "test-gates") else 0 for name in FULL}
+    assert "the kernel ended while a test was running" in says["test-update"]
+    assert "the kernel ended while a test was running" in says["test-half"]
+
+
+def test_an_endless_loop_is_interrupted_and_costs_its_cell_alone(solved):
+    _, scores, _ = grade(with_cell(solved, "while True: pass"), timeout=3)
+    assert scores == FULL
+
+
+def test_a_loop_that_ignores_interrupts_ends_the_kernel(solved):
+    source = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+while True:
+    try:
+        while True: pass
+    except BaseException:
+        pass
+"""
+    start = time.monotonic()
+    _, scores, says = grade(with_cell(solved, source), timeout=3)
+    assert time.monotonic() - start < 60
+    assert scores == FULL | {"test-half": 0}
+    assert "an earlier cell did not end in time" in says["test-half"]
+
+
+def test_a_memory_hog_gets_an_error_and_the_rest_goes_on(solved):
+    nb, scores, _ = grade(with_cell(solved, "hog = [bytearray(2**28) for _ in range(64)]"))
+    assert scores == FULL
+    [own] = [cell for cell in nb.cells if cell.get("id") == "own"]
+    assert [output.ename for output in own.outputs] == ["MemoryError"]
+
+
+@pytest.mark.skipif(
+    not confine.enforcement()["number of processes"] or not confine.another_user(),
+    reason="the number of processes is not bound here, or with it the grader's own",
+)
+def test_a_fork_bomb_is_bound_and_cleared_away(solved):
+    source = """
+import os
+import time
+children = 0
+try:
+    while children < 2000:
+        if os.fork() == 0:
+            while True:
+                try:
+                    os.fork()
+                except OSError:
+                    time.sleep(60)
+        children += 1
+except OSError:
+    pass
+print(children)
+"""
+    _nb, scores, _ = grade(with_cell(solved, source), timeout=30)
+    # What the bomb leaves of its own kernel is its own affair; every test has a score, and nothing outlives it.
+    assert set(scores) == set(FULL)
+    assert None not in scores.values()
+    assert all(scores[name] == FULL[name] for name in FULL if name not in LAST)
+    assert grade(solved)[1] == FULL
+
+
+def test_a_line_of_fifty_megabytes_is_cut(solved):
+    nb, scores, _ = grade(with_cell(solved, "print('x' * 50_000_000)"))
+    assert scores == FULL
+    assert len(nbformat.writes(nb)) < 2_000_000
+    [own] = [cell for cell in nb.cells if cell.get("id") == "own"]
+    assert own.outputs[-1].text.endswith("[the rest of the output is left out]")
+
+
+def test_output_without_end_is_not_collected(solved):
+    nb, scores, _ = grade(with_cell(solved, "while True: print('x' * 10_000)"), timeout=3)
+    assert scores == FULL
+    assert len(nbformat.writes(nb)) < 2_000_000
+
+
+def test_nobody_answers_input(solved):
+    _nb, scores, says = grade(with_answer(solved, "half", "def steps_to_half(a_f):\n    return int(input())"))
+    assert scores == FULL | {"test-half": 0}
+    assert "input" in says["test-half"]
+
+
+def test_an_array_of_objects_is_no_answer(solved):
+    source = "import numpy as np\ndef sigmoid(a):\n    return np.array([object()])"
+    _, scores, says = grade(with_answer(solved, "sigmoid", source))
+    assert scores["test-sigmoid"] == 0
+    assert "expected numbers" in says["test-sigmoid"]
+
+
+def test_a_training_that_ends_the_kernel(solved):
+    """A torch notebook's answer cells, through the probes."""
+    nb = read_notebook(ROOT / "exercises" / "lstm" / "torch_lstm.ipynb")
+    model = solution_cells(read_notebook(ROOT / "solutions" / "lstm" / "torch_lstm.py"))
+    for cell in nb.cells:
+        cell.source = model.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
+    nb = with_answer(
+        nb, "remember", "import os\ndef train_to_remember(*arguments, **keywords):\n    os._exit(1)"
+    )
+    _, scores, says = grade(nb)
+    [lost] = [name for name, came in scores.items() if came == 0]
+    assert lost == "test-remember"
+    assert "the kernel ended" in says[lost] or "there is no" in says[lost]
