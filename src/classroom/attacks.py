@@ -803,14 +803,14 @@ def main(arguments: list[str] | None = None) -> int:
             if utils.is_grade(cell) and cell.cell_type == "code"
         )
         for attack in tqdm(ATTACKS, unit="attack", disable=not sys.stderr.isatty()):
-            rows.append(
-                {
-                    "name": attack.name,
-                    "what": attack.what,
-                    "stock": _tried(attack, where, Execute),
-                    "here": _tried(attack, where, SeparateExecute),
-                }
-            )
+            row = {
+                "name": attack.name,
+                "what": attack.what,
+                "stock": _tried(attack, where, Execute),
+                "here": _tried(attack, where, SeparateExecute),
+            }
+            rows.append(row)
+            print(f"{attack.name:24} stock {row['stock']}  here {row['here']}", flush=True)
     result = {
         "command": "python -m classroom.attacks",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -821,8 +821,6 @@ def main(arguments: list[str] | None = None) -> int:
         "attacks": rows,
     }
     options.to.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    for row in rows:
-        print(f"{row['name']:24} stock {row['stock']}  here {row['here']}")
     return 0
 
 

@@ -32,6 +32,7 @@ from traitlets import Float, Integer
 from classroom.sandbox import confine
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, WrongAnswer
+from refcells.autotest.forbidden import FORBIDDEN, forbidden_in, refused
 from refcells.autotest.limits import SECONDS, OutOfBounds, limited
 from refcells.autotest.student import MIME
 
@@ -104,6 +105,7 @@ class StudentFunction:
             "cases": cases,
             "quiet": quiet,
             "seconds": seconds,
+            "forbidden": self._link.forbidden,
         }
         try:
             told = self._link.ask(request, seconds)
@@ -133,10 +135,16 @@ def _answer(told: Any) -> Answer:
 
 
 class _Link:
-    """The way from a test cell, in a thread of its own, to the student's kernel."""
+    """The way from a test cell, in a thread of its own, to the student's kernel.
 
-    def __init__(self, execute: "SeparateExecute", loop: asyncio.AbstractEventLoop) -> None:
-        self._execute, self._loop = execute, loop
+    Attributes:
+        forbidden: the exercise, if it forbids something.
+    """
+
+    def __init__(
+        self, execute: "SeparateExecute", loop: asyncio.AbstractEventLoop, forbidden: str | None
+    ) -> None:
+        self._execute, self._loop, self.forbidden = execute, loop, forbidden
 
     def ask(self, request: dict[str, Any], seconds: float) -> Any:
         """Send a request, wait for the reply.
@@ -185,6 +193,16 @@ def _from_notebook(nb: NotebookNode) -> dict[str, _Locked]:
     }
 
 
+def _exercise(source: str) -> str | None:
+    """The exercise that a test cell judges, if it forbids something."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "judge":
+            name = node.args[0] if node.args else None
+            if isinstance(name, ast.Constant) and (found := forbidden_in(str(name.value))):
+                return found
+    return None
+
+
 def _grade_id(cell: NotebookNode) -> str:
     return str(cell.metadata.get("nbgrader", {}).get("grade_id") or "")
 
@@ -203,6 +221,9 @@ class SeparateExecute(Execute):
     _trusted: dict[str, Any]
     _course: dict[str, _Locked]
     _printed: dict[int, int]
+    # The last answer cell, and the other cells of the notebook so far.
+    _answer: str = ""
+    _above: list[str]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if confine.can_fork():
@@ -223,6 +244,7 @@ class SeparateExecute(Execute):
         if not confine.can_fork():
             return super().preprocess(nb, resources, km)
         self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}
+        self._answer, self._above = "", []
         self._course = (
             _from_gradebook(**resources["nbgrader"]) if "nbgrader" in resources else _from_notebook(nb)
         )
@@ -252,6 +274,10 @@ class SeparateExecute(Execute):
             return cell
         if own is not None:
             self._run_trusted(own.source)
+        if utils.is_solution(cell):
+            self._answer = cell.source
+        else:
+            self._above.append(cell.source)
         if self._gone:
             cell.outputs = [_error("KernelGone", self._gone)]
             return cell
@@ -281,7 +307,13 @@ class SeparateExecute(Execute):
     async def _test(self, cell: NotebookNode, source: str) -> None:
         """Run a test cell here, in a thread, since it waits for the student's kernel."""
         loop = asyncio.get_running_loop()
-        cell.outputs = await asyncio.to_thread(self._outputs, source, _Link(self, loop))
+        exercise = _exercise(source)
+        problem = refused(FORBIDDEN[exercise], self._answer, self._above) if exercise else None
+        if problem:
+            cell.outputs = [_error("WrongAnswer", f"Not right yet. {problem}")]
+        else:
+            link = _Link(self, loop, exercise)
+            cell.outputs = await asyncio.to_thread(self._outputs, source, link)
         cell.execution_count = None
 
     def _outputs(self, source: str, link: _Link) -> list[NotebookNode]:

@@ -15,6 +15,7 @@ KEPT = (
     "check.py",
     "autotest/calls.py",
     "autotest/compare.py",
+    "autotest/forbidden.py",
     "autotest/limits.py",
     "autotest/student.py",
     "autotest/wire.py",

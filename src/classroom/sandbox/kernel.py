@@ -8,6 +8,8 @@ import importlib.machinery
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -39,13 +41,25 @@ class _Refuser(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _die_with_the_server() -> None:
-    """Let the kernel end this process when the server ends, also when it is killed."""
+def _end_with(server: int) -> None:
+    """End when the server ends, which ends with the grader: nobody would answer or clear away what is left.
+
+    Only after the process is confined: what a student's code might run in this thread is confined as well.
+    """
     try:
         import pyprctl
-    except (ImportError, OSError):
-        return
-    pyprctl.set_pdeathsig(signal.SIGKILL)
+    except ImportError:
+        pass
+    else:
+        # The kernel's own promise; taking on a user id before would have undone it.
+        pyprctl.set_pdeathsig(signal.SIGKILL)
+
+    def watch() -> None:
+        while os.getppid() == server:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def main(
@@ -79,8 +93,9 @@ def main(
     os.closerange(3, 4096)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL if number != signal.SIGINT else signal.default_int_handler)
+    server = os.getppid()
     confine(limits, readable=[bundle], writable=[folder, str(Path(connection_file).parent)], uid=uid)
-    _die_with_the_server()
+    _end_with(server)
     root = str(Path(__file__).resolve().parents[2])
     sys.path[:] = [path for path in sys.path if path and os.path.realpath(path) != root]
     for name in [

@@ -129,6 +129,8 @@ def reason(error: BaseException) -> str:
         text = ""
     if isinstance(error, Unfit | OutOfBounds):
         return text
+    if type(error).__name__ == "StdinNotImplementedError":
+        return "it asks for input, and nobody answers while a test runs"
     if isinstance(error, NotImplementedError):
         return "it is not written yet (it raises NotImplementedError)"
     if isinstance(error, RecursionError):

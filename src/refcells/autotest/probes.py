@@ -175,8 +175,8 @@ def _biases_after(
     bias_hh: Array,
 ) -> tuple[Array, Array]:
     """Sum of a cell's two biases, and both without the second block, after a change."""
-    hidden = len(bias_ih) // blocks
-    cell: Any = _built(cls, (1, hidden))
+    units = len(bias_ih) // blocks
+    cell: Any = _built(cls, (1, units))
     own = dict(cell.named_parameters())
     with torch.no_grad():
         own["bias_ih"].copy_(_tensor(bias_ih))
@@ -185,7 +185,7 @@ def _biases_after(
     first, second = _array(cell.bias_ih, "bias_ih"), _array(cell.bias_hh, "bias_hh")
     if not isinstance(cell.bias_ih, nn.Parameter) or not cell.bias_ih.requires_grad:
         raise Unfit("bias_ih is no longer a parameter that learns")
-    others = np.r_[0:hidden, 2 * hidden : blocks * hidden]
+    others = np.r_[0:units, 2 * units : blocks * units]
     return first + second, np.stack([first[others], second[others]])
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, answers, raised
+from refcells.autotest.forbidden import FORBIDDEN, forbidding
 from refcells.autotest.limits import SECONDS
 
 __all__ = ["MIME", "publish", "reply"]
@@ -32,6 +33,19 @@ def _probe(name: str | None) -> Callable[..., Any] | None:
     return getattr(importlib.import_module(f"refcells.autotest.{module}"), function)
 
 
+def _watched(probe: Callable[..., Any] | None, forbidden: str | None) -> Callable[..., Any] | None:
+    """A probe that refuses what an exercise forbids."""
+    if forbidden is None:
+        return probe
+    rule = FORBIDDEN[forbidden]
+
+    def watched(work: Callable[..., Any], *arguments: Any) -> Any:
+        with forbidding(rule):
+            return probe(work, *arguments) if probe else work(*arguments)
+
+    return watched
+
+
 def _told(answer: Answer) -> dict[str, Any]:
     """An answer as a dict of values that can be sent."""
     told = {"problem": answer.problem, "reason": answer.reason, "results": None, "arguments": ()}
@@ -50,7 +64,8 @@ def reply(request: str, namespace: dict[str, Any]) -> str:
 
     Args:
         request: `{"do": "names", "names": [...]}` asks what these names are in the notebook;
-            `{"do": "call", "name": ..., "probe": ..., "cases": [...], "quiet": ..., "seconds": ...}` uses one of them;
+            `{"do": "call", "name": ..., "probe": ..., "cases": [...], "quiet": ..., "seconds": ...}` uses one of them,
+            with a `"forbidden"` exercise's name, if there is one, under watch;
             `{"do": "apply", "name": ..., "arguments": ..., "keywords": ...}` calls it once.
         namespace: the notebook's variables.
     """
@@ -79,7 +94,8 @@ def reply(request: str, namespace: dict[str, Any]) -> str:
         [answer] = answers(work, call, [tuple(asked["arguments"])], False, asked.get("seconds", SECONDS))
         return wire.dumps(_told(answer))
     cases = [tuple(case) for case in asked["cases"]]
-    came = answers(work, _probe(asked["probe"]), cases, asked["quiet"], asked["seconds"])
+    probe = _watched(_probe(asked["probe"]), asked.get("forbidden"))
+    came = answers(work, probe, cases, asked["quiet"], asked["seconds"])
     return wire.dumps([_told(answer) for answer in came])
 
 
