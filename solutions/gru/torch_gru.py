@@ -43,7 +43,7 @@ torch.set_num_threads(1)  # the models are small, and one thread repeats to the 
 # | --- | --- | --- | --- | --- |
 # | shape | (3H, D) | (3H, H) | (3H,) | (3H,) |
 #
-# Two things differ from `vector_gru`. The reset gate multiplies $a_{hn}$, the finished product with its bias inside, so all three blocks come out of one product and nothing waits for $r$. And $z$ is the share of the old state that is *kept*. Draw all parameters uniformly from $\pm 1/\sqrt H$, as PyTorch does. With these names and shapes, `load_state_dict` takes the weights of an `nn.GRUCell` as they are.
+# Two things differ from `vector_gru`. The reset gate multiplies $a_{hn}$, the finished product with its bias inside, so all three blocks come out of one product and nothing waits for $r$. And $z$ is the share of the old state that is *kept*. Draw all parameters uniformly from $\pm 1/\sqrt H$, as PyTorch does. With these names and shapes, `load_state_dict` takes the weights of an `nn.GRUCell` as they are. You may take its first parameters, but the step has to be your own: when it is graded, an answer that derives from `nn.GRUCell`, or computes with it, with `nn.GRU` or with the functions behind them, gets no points.
 
 
 # %% nbgrader={"grade": false, "grade_id": "cell", "locked": false, "schema_version": 3, "solution": true, "task": false}

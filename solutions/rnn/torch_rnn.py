@@ -38,7 +38,7 @@ torch.set_num_threads(1)  # the models are small, and one thread repeats to the 
 # | --- | --- | --- | --- | --- |
 # | shape | (H, D) | (H, H) | (H,) | (H,) |
 #
-# PyTorch has two bias vectors because cuDNN has; only their sum matters. Draw all parameters uniformly from $\pm 1/\sqrt H$, as PyTorch does. With these names and shapes, `load_state_dict` takes the weights of an `nn.RNNCell` as they are.
+# PyTorch has two bias vectors because cuDNN has; only their sum matters. Draw all parameters uniformly from $\pm 1/\sqrt H$, as PyTorch does. With these names and shapes, `load_state_dict` takes the weights of an `nn.RNNCell` as they are. You may take its first parameters, but the step has to be your own: when it is graded, an answer that derives from `nn.RNNCell`, or computes with it, with `nn.RNN` or with the functions behind them, gets no points.
 
 
 # %% nbgrader={"grade": false, "grade_id": "cell", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -26,6 +26,7 @@ from nbgrader.preprocessors import DeduplicateIds, Execute, OverwriteCells
 from traitlets.config import Config
 
 from classroom.course import ROOT, make_course, nbgrader, read_notebook
+from classroom.gradebook import open_gradebook
 from classroom.sample import solution_cells
 
 __all__ = ["ATTACKS", "Arena", "Attack", "arena", "score", "submission"]
@@ -713,6 +714,10 @@ def arena(folder: Path) -> Iterator[Arena]:
     neighbour = course / "submitted" / "neighbour" / "lstm" / "scalar_lstm.ipynb"
     neighbour.parent.mkdir(parents=True)
     nbformat.write(solved, neighbour)
+    # Grades that a change of the gradebook would hit.
+    with open_gradebook(course) as gradebook:
+        gradebook.update_or_create_student("neighbour")
+        gradebook.add_submission("lstm", "neighbour")
     text = json.dumps(json.loads(neighbour.read_text(encoding="utf-8"))["cells"]).encode()
 
     class Accomplice(socketserver.BaseRequestHandler):

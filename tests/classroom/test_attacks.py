@@ -23,6 +23,7 @@ NEEDS = {
     for name in (
         *("read-solutions", "write-gradebook", "read-own-notebook", "ctypes-open", "copy-a-neighbour"),
         *("harm-a-neighbour", "remove-the-refuser", "another-python", "read-proc"),
+        *("forged-locked-cell", "forged-test-cell"),
     )
 } | {"ask-the-network": "network", "signal-the-grader": "a user id of its own"}
 FIRST = [

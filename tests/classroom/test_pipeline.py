@@ -3,6 +3,7 @@
 import csv
 import html
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -140,6 +141,21 @@ def test_table_shows_the_gradebooks_points(name, course, graded):
 def test_feedback_names_the_mistake(name, who, notebook, says, course, graded):
     page = (course / "feedback" / who / name / f"{notebook}.html").read_text(encoding="utf-8")
     assert html.escape(says, quote=False) in page
+
+
+@every_assignment
+def test_feedback_shows_no_hidden_test(name, course, graded):
+    for who in STUDENTS[name]:
+        for source in sources(name):
+            page = (course / "feedback" / who / name / f"{source.stem}.html").read_text(encoding="utf-8")
+            notebook = nbformat.read(
+                course / "autograded" / who / name / f"{source.stem}.ipynb", as_version=4
+            )
+            seeds = {seed for cell in notebook.cells for seed in re.findall(r"seed=(\d{4,})", cell.source)}
+            assert seeds
+            assert not [seed for seed in seeds if seed in page]
+            assert "HIDDEN TESTS" not in page
+            assert "Hidden tests: the same question with other numbers." in page
 
 
 @every_assignment

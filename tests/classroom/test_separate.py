@@ -3,6 +3,7 @@
 import ast
 import json
 import math
+import os
 import subprocess
 import sys
 import threading
@@ -475,3 +476,40 @@ def test_a_training_that_ends_the_kernel(solved):
     [lost] = [name for name, came in scores.items() if came == 0]
     assert lost == "test-remember"
     assert "the kernel ended" in says[lost] or "there is no" in says[lost]
+
+
+def test_where_nothing_can_be_forked_nbgraders_own_execution_grades(solved, monkeypatch, caplog):
+    monkeypatch.setattr(confine, "can_fork", lambda: False)
+    monkeypatch.setattr(confine, "_told", False)
+    _nb, scores, says = grade(with_cell(solved, "import os\nprint(os.getcwd())"))
+    assert scores == FULL, says
+    assert "not bound here in: tests in a process of their own" in caplog.text
+
+
+def test_a_kernel_ends_with_its_grader(tmp_path):
+    """Also when the grader is killed at once, so that it clears nothing away."""
+    code = """
+import asyncio, sys
+from classroom.sandbox.provisioner import ConfinedKernelManager
+async def main():
+    manager = ConfinedKernelManager()
+    await manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
+    await client.wait_for_ready(timeout=120)
+    print(manager.provisioner.pid, flush=True)
+    await asyncio.sleep(600)
+asyncio.run(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as grader:
+        kernel = int(grader.stdout.readline())
+        os.kill(kernel, 0)
+        grader.kill()
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            os.kill(kernel, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.2)
+    pytest.fail("the kernel still runs")
