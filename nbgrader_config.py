@@ -15,17 +15,20 @@ from nbgrader.preprocessors import (
     ClearOutput,
     ClearSolutions,
     ComputeChecksums,
+    DeduplicateIds,
     GetGrades,
     IgnorePattern,
     IncludeHeaderFooter,
     LimitOutput,
     LockCells,
+    OverwriteCells,
+    OverwriteKernelspec,
     SaveAutoGrades,
     SaveCells,
 )
 
 from classroom.feedback import WithoutHiddenTests
-from classroom.preprocessors import CheckedInstantiateTests, HiddenSeeds, StableNotebook
+from classroom.preprocessors import CheckedInstantiateTests, HiddenSeeds, StableNotebook, UnknownCells
 from classroom.separate import SeparateExecute
 
 c = get_config()
@@ -69,6 +72,14 @@ c.ClearSolutions.text_stub = "*Your answer here.*"
 # Hidden tests use other numbers than visible ones. For a class of your own, set the secret and keep it to yourself.
 c.HiddenSeeds.secret = os.environ.get("COURSE_SECRET", "the sample class")
 
+c.Autograde.sanitize_preprocessors = [
+    ClearOutput,
+    DeduplicateIds,
+    OverwriteKernelspec,
+    UnknownCells,  # nothing is the course's because a submission says so
+    OverwriteCells,
+    CheckCellMetadata,
+]
 # As nbgrader has them, but for the first: a student's cells run in a confined kernel, the tests in nbgrader's own process.
 c.Autograde.autograde_preprocessors = [
     SeparateExecute,

@@ -13,6 +13,7 @@ import shutil
 import socketserver
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -27,6 +28,7 @@ from traitlets.config import Config
 
 from classroom.course import ROOT, make_course, nbgrader, read_notebook
 from classroom.gradebook import open_gradebook
+from classroom.preprocessors import UnknownCells
 from classroom.sample import solution_cells
 
 __all__ = ["ATTACKS", "Arena", "Attack", "arena", "score", "submission"]
@@ -715,7 +717,8 @@ def arena(folder: Path) -> Iterator[Arena]:
     neighbour.parent.mkdir(parents=True)
     nbformat.write(solved, neighbour)
     # Grades that a change of the gradebook would hit.
-    with open_gradebook(course) as gradebook:
+    with warnings.catch_warnings(), open_gradebook(course) as gradebook:
+        warnings.simplefilter("ignore")  # SQLAlchemy's, about how nbgrader adds a submission
         gradebook.update_or_create_student("neighbour")
         gradebook.add_submission("lstm", "neighbour")
     text = json.dumps(json.loads(neighbour.read_text(encoding="utf-8"))["cells"]).encode()
@@ -749,7 +752,8 @@ def score(where: Arena, submitted: NotebookNode, execute: type[Execute], student
         {"OverwriteCells": {"add_missing_cells": True, "log_level": "ERROR"}, "Execute": {"timeout": 60}}
     )
     nb = nbformat.from_dict(submitted)
-    for step in (DeduplicateIds, OverwriteCells):
+    own = [] if execute is Execute else [UnknownCells]
+    for step in (DeduplicateIds, *own, OverwriteCells):
         nb, _ = step(config=config).preprocess(nb, resources)
     nbformat.write(nb, folder / "scalar_lstm.ipynb")
     with utils.setenv(NBGRADER_EXECUTION="autograde"):

@@ -1,4 +1,4 @@
-"""Preprocessors that `nbgrader generate_assignment` runs besides its own."""
+"""Preprocessors that `nbgrader generate_assignment` and `nbgrader autograde` run besides their own."""
 
 import hashlib
 import re
@@ -7,6 +7,7 @@ from typing import Any
 
 from nbformat.notebooknode import NotebookNode
 from nbgrader import utils
+from nbgrader.api import Gradebook
 from nbgrader.preprocessors import InstantiateTests, NbGraderPreprocessor
 from traitlets import Unicode
 
@@ -106,3 +107,29 @@ class CheckedInstantiateTests(InstantiateTests):
             if utils.is_grade(cell) and not cell.source.strip():
                 raise ValueError(f"the test cell {cell.metadata.nbgrader['grade_id']} is empty")
         return super().preprocess_cell(cell, resources, index)
+
+
+class UnknownCells(NbGraderPreprocessor):
+    """Makes a submission's cells that the gradebook does not know ordinary cells, whatever their metadata says.
+
+    nbgrader takes only the name from such a cell and leaves the rest, which then stops it.
+    """
+
+    _known: frozenset[str] = frozenset()
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        """Look the notebook's cells up, and rewrite the others."""
+        about = resources["nbgrader"]
+        with Gradebook(about["db_url"]) as gradebook:
+            found = gradebook.find_notebook(about["notebook"], about["assignment"])
+            self._known = frozenset(cell.name for cell in found.source_cells)
+        return super().preprocess(nb, resources)
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: Resources, index: int
+    ) -> tuple[NotebookNode, Resources]:
+        """Rewrite one cell."""
+        if cell.metadata.get("nbgrader") and cell.metadata.nbgrader.get("grade_id") not in self._known:
+            self.log.warning("a cell of the student's own was marked as one of the course's")
+            del cell.metadata["nbgrader"]
+        return cell, resources
