@@ -52,6 +52,7 @@ def opened(chromium, address, site):
     if not (site / "_static" / "pyodide").is_dir():
         lacking("the site was built without Pyodide's core; with a connection: make site")
     context, traffic = watched(chromium, viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(f"{address}/book/try-it.html")
     settled(page)
@@ -191,6 +192,7 @@ def blocks(page):
 def obstacle(chromium, address, prepare=None, **options):
     """Open the page where it cannot run Python; gives what it says instead."""
     context, traffic = watched(chromium, **options)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     if prepare:
         prepare(page)
@@ -232,6 +234,7 @@ def test_a_site_without_python_says_so(chromium, address):
 
 def test_without_a_script_the_exercises_can_be_read(chromium, address):
     context, _ = watched(chromium, java_script_enabled=False)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(f"{address}/book/try-it.html")
     assert blocks(page) == (10, 0)
