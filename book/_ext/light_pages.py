@@ -6,6 +6,7 @@ dozen icons, the whole search index to every page, and scripts that hold up the 
 - Icons come from a font cut down to the glyphs that the site uses, inside the style sheet, which loses all other icons.
 - Scripts wait until the page is there (`defer`); the search index is loaded by the search page alone.
 - Mathematics is set by book/_static/math.js, which loads MathJax in parts, and only where there are formulas.
+- Names and landmarks that a screen reader misses in the theme are put right.
 - A picture's size stands in the page, so that nothing jumps; one below the first section is loaded when it comes near.
 """
 
@@ -43,6 +44,18 @@ _VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 _ICON = re.compile(r'<(i|span) (?![^>]*aria-hidden)([^>]*\bclass="[^"]*\bfa[bsr]?[ -][^"]*"[^>]*)>')
 _MATH = re.compile(
     r'\s*<script>window\.MathJax = .*?</script>|\s*<script [^>]*src="[^"]*_static/math\.js[^"]*"[^>]*></script>'
+)
+# What a screen reader misses in the theme: the sidebar belongs to no landmark; arrows have no name; a name hides the words
+# that are seen; an empty cell of a table's head is announced as a heading of nothing.
+_NAMES = (
+    (
+        re.compile(r'<div id="pst-primary-sidebar" class='),
+        '<div id="pst-primary-sidebar" role="complementary" aria-label="The course" class=',
+    ),
+    (re.compile(r'<summary>(?=<span class="toctree-toggle")'), '<summary aria-label="Pages below this one">'),
+    (re.compile(r'(<button class="btn search-button-field[^>]*?)\s+aria-label="Search"'), r"\1"),
+    (re.compile(r'<summary aria-label="Toggle hidden content">'), "<summary>"),
+    (re.compile(r"<th\b([^>]*)>((?:\s|</?p>)*)</th>"), r"<td\1>\2</td>"),
 )
 _IMAGE = re.compile(r'<img\s[^>]*?\bsrc="([^"]+)"[^>]*?/?>')
 _RULE = re.compile(r"(?<=[{}\n/])(\.fa-[\w-]+:before(?:,\.fa-[\w-]+:before)*)\{[^{}]*\}")
@@ -96,6 +109,8 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
     if 'class="math' not in html:
         html = _MATH.sub("", html)
     html = _ICON.sub(r'<\1 aria-hidden="true" \2>', html)
+    for pattern, better in _NAMES:
+        html = pattern.sub(better, html)
     if not search:
         html = _SEARCH.sub("", html)
         html = _OPTIONS.sub(lambda _: f"<script>{options}</script>", html)

@@ -126,6 +126,8 @@ def contents(made: list[str], root: Path = ROOT) -> dict[str, Any]:
             {"file": f"{FOLDER}/index", "sections": [{"file": f"{FOLDER}/{name}"} for name in made]}
         ],
     }
+    if not made:  # a book without assignments, of a single page perhaps
+        return table
     table["parts"].insert(len(table["parts"]) - 1, part)
     return table
 

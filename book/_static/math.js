@@ -54,14 +54,25 @@
         unset.clear();
         soon.clear();
         if (all.length) await window.MathJax.typesetPromise(all);
+        reachable(all);
       }
       if (!soon.size && !(rest && unset.size)) break;
       const until = performance.now() + BUDGET;
-      do await window.MathJax.typesetPromise([take(soon.size ? soon : unset)]);
-      while ((soon.size || (rest && unset.size)) && performance.now() < until);
+      do {
+        const node = take(soon.size ? soon : unset);
+        await window.MathJax.typesetPromise([node]);
+        if (node.tagName === "DIV") reachable([node]);
+      } while ((soon.size || (rest && unset.size)) && performance.now() < until);
       if (!hurry) await breathe();
     }
     working = null;
+  }
+
+  // What scrolls in itself can be reached with the keyboard, as soon as it is wider than its place.
+  function reachable(nodes) {
+    for (const node of nodes) for (const box of [node, ...node.querySelectorAll("mjx-container")]) {
+      if (box.scrollWidth > box.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(box).overflowX)) box.tabIndex = 0;
+    }
   }
 
   const go = () => { working = working || work(); return working; };

@@ -74,6 +74,24 @@ def test_pictures_have_their_size_and_wait_below_the_first_section(pages, source
     assert '<img src="c.svg" width="3" loading="lazy" decoding="async" />' in got
 
 
+def test_what_a_screen_reader_misses_is_put_right(pages, sources):
+    html = HTML.replace(
+        "MATH",
+        '<div id="pst-primary-sidebar" class="x"></div><summary><span class="toctree-toggle"></span></summary>'
+        '<button class="btn search-button-field" title="Search" aria-label="Search">Search</button>'
+        '<button class="other" aria-label="Search"></button>'
+        '<summary aria-label="Toggle hidden content">Show code</summary>'
+        '<th class="head"><p></p></th><th>x</th>',
+    )
+    got = pages.light(html, options="", sources=sources)
+    assert 'role="complementary" aria-label="The course"' in got
+    assert '<summary aria-label="Pages below this one">' in got
+    assert '<button class="btn search-button-field" title="Search">Search</button>' in got
+    assert '<button class="other" aria-label="Search">' in got
+    assert "<summary>Show code</summary>" in got
+    assert '<td class="head"><p></p></td><th>x</th>' in got
+
+
 def test_a_page_without_formulas_loads_no_math(pages, sources):
     got = pages.light(HTML, options="", sources=sources)
     assert "math.js" not in got

@@ -84,7 +84,7 @@ def test_every_page_of_the_contents_is_built(site):
 
 def test_no_page_is_built_that_the_contents_do_not_name(site):
     names = {page.relative_to(site.resolve()).with_suffix("").as_posix() for page in html_pages(site)}
-    extra = names - set(toc_pages()) - {"index", "genindex", "py-modindex", "search"}
+    extra = names - set(toc_pages()) - {"index", "genindex", "py-modindex", "search", "404"}
     assert extra == set(), "pages that _toc.yml does not name; if an earlier build left them, run: make clean"
 
 

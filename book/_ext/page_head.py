@@ -1,0 +1,163 @@
+"""What a page says of itself to search engines and to those who pass its address on.
+
+- A description: the page's own (`html_meta: description` in its head), or else its first paragraph.
+- A title, description and card for links in messages (Open Graph), the card being book/_static/card.png.
+- Where the site has an address (`html_baseurl`, or the variable SITE_URL when it is built), absolute addresses of page
+  and card, and sitemap.xml. Without an address there is none, since a sitemap names whole addresses only.
+- 404.html, for hosts that show it: one file that needs no other, since it stands in for any address.
+"""
+
+import json
+import os
+import re
+from html import escape, unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+CARD = "_static/card.png"
+SHORTEST, LONGEST = 50, 160
+
+
+def address(app: Sphinx, config: Config) -> None:
+    """Take the site's address from SITE_URL where the configuration names none; check that it is one."""
+    url = config.html_baseurl or os.environ.get("SITE_URL", "")
+    if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc):
+        raise ValueError(
+            f"SITE_URL or html_baseurl: expected an address as https://host/folder/, got {url!r}"
+        )
+    config.html_baseurl = f"{url.rstrip('/')}/" if url else ""
+
+
+def first_paragraphs(doctree: nodes.document | None) -> str:
+    """What a page says first, at most LONGEST characters of it, cut at a word."""
+    text = ""
+    for paragraph in doctree.findall(nodes.paragraph) if doctree is not None else ():
+        if isinstance(paragraph.parent, nodes.section):
+            text = f"{text} {' '.join(paragraph.astext().split())}".strip()
+        if len(text) >= SHORTEST:
+            break
+    return text if len(text) <= LONGEST else text[: LONGEST - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+
+
+def described(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Add description and card to the head of a page."""
+    title = unescape(re.sub(r"<[^>]+>", "", context.get("title") or app.config.html_title))
+    own = [
+        node["content"]
+        for node in (doctree.findall(nodes.meta) if doctree is not None else ())
+        if node.get("name") == "description"
+    ]
+    text = own[0] if own else first_paragraphs(doctree)
+    if not text:
+        text = f"{title}: part of {app.config.html_title}, a course on recurrent networks from scratch."
+    base = app.config.html_baseurl
+    tags = [] if own else [f'<meta name="description" content="{escape(text)}" />']
+    for name, value in (
+        ("og:type", "article" if doctree is not None else "website"),
+        ("og:site_name", app.config.html_title),
+        ("og:title", title),
+        ("og:description", text),
+        ("og:image", f"{base}{CARD}" if base else context["pathto"](CARD, True)),
+        (
+            "og:image:alt",
+            "Learning to Remember. Gradient against lag before training: an RNN and a default LSTM fall, an LSTM with chrono initialisation stays",
+        ),
+        *([("og:url", f"{base}{app.builder.get_target_uri(pagename)}")] if base else []),
+    ):
+        tags.append(f'<meta property="{name}" content="{escape(value)}" />')
+    tags.append('<meta name="twitter:card" content="summary_large_image" />')
+    context["metatags"] = context.get("metatags", "") + "\n    " + "\n    ".join(tags)
+
+
+def sitemap(app: Sphinx) -> str:
+    """sitemap.xml: every page of the contents, by its whole address."""
+    pages = sorted(app.env.found_docs)
+    rows = "".join(
+        f"  <url><loc>{escape(app.config.html_baseurl + app.builder.get_target_uri(name))}</loc></url>\n"
+        for name in pages
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        f"{rows}</urlset>\n"
+    )
+
+
+NOT_FOUND = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8" />
+<meta name="viewport" content="width=device-width, initial-scale=1" />
+<meta name="robots" content="noindex" />
+<title>Page not found &#8212; {title}</title>
+<meta name="description" content="There is no page at this address. The course's first page and its chapters are one click away." />
+<style>
+:root {{ color-scheme: light dark; --ink: #1b2530; --ground: #ffffff; --link: #0b5a9a; --cell: #2f7fc1; --state: #d9742f; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e3e9ef; --ground: #121519; --link: #7db8ec; }} }}
+body {{ margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--ground); color: var(--ink);
+  font: 1.1rem/1.55 system-ui, sans-serif; }}
+main {{ max-width: 34rem; padding: 2rem; }}
+h1 {{ font-size: 2rem; line-height: 1.2; margin: 1rem 0; }}
+a {{ color: var(--link); }}
+svg {{ width: 5rem; height: 5rem; }}
+</style>
+</head>
+<body>
+<main>
+<svg viewBox="0 0 64 64" role="img" aria-label="A cell whose state got lost on the way">
+<rect x="12" y="17" width="40" height="34" rx="9" fill="none" stroke="var(--cell)" stroke-width="4.5"/>
+<path d="M2 27H24M42 27H62" stroke="var(--state)" stroke-width="4.5" stroke-linecap="round" stroke-dasharray="1 8" fill="none"/>
+</svg>
+<h1>This page was not remembered</h1>
+<p>There is no page at this address. It may have moved, or the link that led here has a mistake in it.</p>
+<p><a data-to="{root}">{title}, the first page</a><br>
+<a data-to="search.html">Search the course</a></p>
+</main>
+<script>
+// Where the site begins: known when it was built, or else the nearest folder above that holds its list of pages.
+(async () => {{
+  let base = {base};
+  const folders = location.pathname.split("/").slice(1, -1);
+  for (let depth = folders.length; base === null && depth >= 0; depth--) {{
+    const here = "/" + folders.slice(0, depth).map((name) => name + "/").join("");
+    const answer = await fetch(here + "objects.inv", {{ method: "HEAD" }}).catch(() => null);
+    if (answer && answer.ok) base = here;
+  }}
+  for (const link of document.querySelectorAll("a[data-to]")) link.href = (base || "/") + link.dataset.to;
+}})();
+</script>
+</body>
+</html>
+"""
+
+
+def extra_files(app: Sphinx, exception: Exception | None) -> None:
+    """Write 404.html, and the sitemap where the site has an address."""
+    if exception is not None or app.builder.name != "html":
+        return
+    base = app.config.html_baseurl
+    page = NOT_FOUND.format(
+        title=escape(app.config.html_title),
+        root=escape(app.builder.get_target_uri(app.config.root_doc)),
+        base=json.dumps(urlsplit(base).path or "/") if base else "null",
+    )
+    Path(app.outdir, "404.html").write_text(page, encoding="utf-8")
+    listed = Path(app.outdir, "sitemap.xml")
+    if base:
+        listed.write_text(sitemap(app), encoding="utf-8")
+    else:
+        listed.unlink(missing_ok=True)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect the three."""
+    app.connect("config-inited", address)
+    app.connect("html-page-context", described, priority=800)
+    app.connect("build-finished", extra_files)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,85 @@
+"""Notebooks on Colab and Binder, where the course's repository has an address.
+
+The address stands in one place, `repository: url` in _config.yml. With one on GitHub, each link to an exercise notebook
+is followed by links that open it on Colab and on Binder, and the first table with such links by what to run first there.
+Without one, nothing appears. Binder installs the package itself, as .binder/ tells it.
+"""
+
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+_GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?$")
+
+
+def repository(options: dict[str, Any]) -> tuple[str, str] | None:
+    """Owner and name on GitHub, and the branch; None where no address is set.
+
+    Raises:
+        ValueError: if the address is not one of a repository on GitHub, which is what Colab and Binder open here.
+    """
+    url = options.get("repository_url") or ""
+    if not url:
+        return None
+    found = _GITHUB.match(url)
+    if not found:
+        raise ValueError(
+            f"repository: url in _config.yml: expected https://github.com/owner/name, got {url!r}"
+        )
+    return found[1], options.get("repository_branch") or "main"
+
+
+def links(name: str, branch: str, notebook: str) -> dict[str, str]:
+    """Where a notebook of the repository opens, by service."""
+    return {
+        "Colab": f"https://colab.research.google.com/github/{name}/blob/{branch}/{notebook}",
+        "Binder": f"https://mybinder.org/v2/gh/{name}/{branch}?urlpath=lab/tree/{notebook}",
+    }
+
+
+def first_cell(name: str, branch: str) -> str:
+    """The cell that makes the package available in a fresh Colab notebook."""
+    return (
+        f'%pip install --quiet "learning-to-remember[student,torch] @ git+https://github.com/{name}@{branch}"'
+    )
+
+
+def offer(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Add the links behind each download of an exercise."""
+    place = repository(app.config.html_theme_options)
+    if place is None or app.builder.format != "html":
+        return
+    tables: list[nodes.Node] = []
+    for reference in list(doctree.findall(addnodes.download_reference)):
+        target = PurePosixPath(reference.get("reftarget", ""))
+        if target.suffix != ".ipynb" or "exercises" not in target.parts:
+            continue
+        notebook = "/".join(target.parts[target.parts.index("exercises") :])
+        at = reference.parent.index(reference) + 1
+        added: list[nodes.Node] = []
+        for service, url in links(*place, notebook).items():
+            link = nodes.reference("", service, refuri=url, internal=False)
+            link["reftitle"] = f"Open {target.name} on {service}"
+            added += [nodes.Text(", "), link]
+        reference.parent[at:at] = added
+        table = reference.parent
+        while table is not None and not isinstance(table, nodes.table):
+            table = table.parent
+        if table is not None and table not in tables:
+            tables.append(table)
+    for table in tables[:1]:
+        text = "On Colab, run this cell first; it installs the course's package. On Binder it is installed already."
+        note = nodes.note("", nodes.paragraph("", text), classes=["run-elsewhere"])
+        code = first_cell(*place)
+        note += nodes.literal_block(code, code, language="ipython3")
+        table.parent.insert(table.parent.index(table) + 1, note)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect it."""
+    app.connect("doctree-resolved", offer)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,127 @@
+"""What a page says of itself, the sitemap, and 404.html: book/_ext/page_head.py."""
+
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from bs4 import BeautifulSoup
+from pages import BOOK
+
+pytest.importorskip("sphinx")
+
+
+@pytest.fixture(scope="module")
+def head():
+    spec = importlib.util.spec_from_file_location("page_head", BOOK / "_ext" / "page_head.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def course(tmp_path: Path, base: str = "") -> SimpleNamespace:
+    return SimpleNamespace(
+        outdir=str(tmp_path),
+        config=SimpleNamespace(html_baseurl=base, html_title="Learning to Remember", root_doc="book/index"),
+        builder=SimpleNamespace(name="html", get_target_uri=lambda name: f"{name}.html"),
+        env=SimpleNamespace(found_docs={"book/lstm", "book/index"}),
+    )
+
+
+def document(*paragraphs: str, description: str | None = None):
+    from docutils import nodes
+    from docutils.utils import new_document
+
+    doctree = new_document("x")
+    section = nodes.section("", *[nodes.paragraph("", text) for text in paragraphs])
+    doctree += section
+    if description:
+        doctree += nodes.meta("", name="description", content=description)
+    return doctree
+
+
+def tags(head, tmp_path, doctree, base="", title="3. <i>The</i> LSTM &amp; more") -> dict[str, str]:
+    context = {"title": title, "metatags": "", "pathto": lambda name, _: f"../{name}"}
+    head.described(course(tmp_path, base), "book/lstm", "page.html", context, doctree)
+    soup = BeautifulSoup(context["metatags"], "html.parser")
+    return {node.get("name") or node.get("property"): node["content"] for node in soup.find_all("meta")}
+
+
+def test_a_page_is_described_by_its_first_paragraphs(head, tmp_path):
+    text = "A network that remembers, " * 20
+    found = tags(head, tmp_path, document("Short.", text))
+    assert found["description"] == found["og:description"]
+    assert found["description"].startswith("Short. A network that remembers")
+    assert head.SHORTEST <= len(found["description"]) <= head.LONGEST
+    assert found["og:title"] == "3. The LSTM & more"
+    assert found["og:image"] == "../_static/card.png"
+    assert "og:url" not in found
+
+
+def test_a_description_of_its_own_is_not_said_twice(head, tmp_path):
+    found = tags(head, tmp_path, document("Text " * 30, description='Its "own" words.'))
+    assert "description" not in found  # it stands in the page already
+    assert found["og:description"] == 'Its "own" words.'
+
+
+def test_a_page_without_text_names_the_course(head, tmp_path):
+    assert "a course on recurrent networks" in tags(head, tmp_path, None, title="Index")["description"]
+
+
+def test_an_address_makes_card_and_page_absolute(head, tmp_path):
+    found = tags(head, tmp_path, document("Text " * 30), base="https://example.org/course/")
+    assert found["og:image"] == "https://example.org/course/_static/card.png"
+    assert found["og:url"] == "https://example.org/course/book/lstm.html"
+
+
+@pytest.mark.parametrize(
+    ("given", "base"),
+    [("", ""), ("https://example.org/c", "https://example.org/c/"), ("https://e.org/", "https://e.org/")],
+)
+def test_the_address_comes_from_the_variable(head, tmp_path, monkeypatch, given, base):
+    monkeypatch.setenv("SITE_URL", given)
+    app = course(tmp_path)
+    head.address(app, app.config)
+    assert app.config.html_baseurl == base
+
+
+def test_an_address_that_is_none_is_an_error(head, tmp_path):
+    app = course(tmp_path, "course.example")
+    with pytest.raises(
+        ValueError, match=r"expected an address as https://host/folder/, got 'course.example'"
+    ):
+        head.address(app, app.config)
+
+
+def test_the_sitemap_names_every_page_where_there_is_an_address(head, tmp_path):
+    head.extra_files(course(tmp_path, "https://example.org/course/"), None)
+    listed = ElementTree.parse(tmp_path / "sitemap.xml").getroot()
+    space = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+    assert listed.tag == f"{space}urlset"
+    assert [place.text for place in listed.iter(f"{space}loc")] == [
+        "https://example.org/course/book/index.html",
+        "https://example.org/course/book/lstm.html",
+    ]
+    assert 'let base = "/course/";' in (tmp_path / "404.html").read_text(encoding="utf-8")
+
+
+def test_without_an_address_there_is_no_sitemap(head, tmp_path):
+    (tmp_path / "sitemap.xml").write_text("old")
+    head.extra_files(course(tmp_path), None)
+    assert not (tmp_path / "sitemap.xml").exists()
+    assert "let base = null;" in (tmp_path / "404.html").read_text(encoding="utf-8")
+
+
+def test_the_page_for_lost_readers_needs_no_other_file(head, tmp_path):
+    head.extra_files(course(tmp_path), None)
+    soup = BeautifulSoup((tmp_path / "404.html").read_text(encoding="utf-8"), "html.parser")
+    assert soup.select("link, img, script[src]") == []
+    assert {link["data-to"] for link in soup.select("a")} == {"book/index.html", "search.html"}
+
+
+def test_the_card_is_as_large_as_messages_show_it():
+    from PIL import Image
+
+    with Image.open(BOOK / "_static" / "card.png") as card:
+        assert card.size == (1200, 630)

@@ -1,0 +1,99 @@
+"""Links that open an exercise on Colab and Binder, where the repository has an address: book/_ext/run_elsewhere.py."""
+
+import importlib.util
+import os
+import stat
+from types import SimpleNamespace
+
+import pytest
+from docutils import nodes
+from docutils.utils import new_document
+from pages import BOOK
+
+pytest.importorskip("sphinx")
+
+ROOT = BOOK.parent
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    spec = importlib.util.spec_from_file_location("run_elsewhere", BOOK / "_ext" / "run_elsewhere.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def page():
+    from sphinx import addnodes
+
+    doctree = new_document("x")
+    table = nodes.table()
+    for target in ("../exercises/lstm/scalar_lstm.ipynb", "starters/capstone.ipynb"):
+        paragraph = nodes.paragraph("", "", addnodes.download_reference("", "x", reftarget=target))
+        table += nodes.row("", nodes.entry("", paragraph))
+    doctree += nodes.section("", table)
+    return doctree
+
+
+def offered(elsewhere, **options):
+    doctree = page()
+    app = SimpleNamespace(
+        config=SimpleNamespace(html_theme_options=options), builder=SimpleNamespace(format="html")
+    )
+    elsewhere.offer(app, doctree, "book/lstm")
+    return doctree
+
+
+def outward(doctree) -> dict[str, str]:
+    """Links to other sites, by their text."""
+    return {link.astext(): link["refuri"] for link in doctree.findall(nodes.reference) if "refuri" in link}
+
+
+def test_without_an_address_nothing_appears(elsewhere):
+    for options in ({}, {"repository_url": ""}):
+        doctree = offered(elsewhere, **options)
+        assert outward(doctree) == {}
+        assert list(doctree.findall(nodes.note)) == []
+
+
+def test_an_address_opens_the_exercise_there_and_says_what_to_run_first(elsewhere):
+    doctree = offered(
+        elsewhere, repository_url="https://github.com/some/course.git", repository_branch="main"
+    )
+    assert outward(doctree) == {
+        "Colab": "https://colab.research.google.com/github/some/course/blob/main/exercises/lstm/scalar_lstm.ipynb",
+        "Binder": "https://mybinder.org/v2/gh/some/course/main?urlpath=lab/tree/exercises/lstm/scalar_lstm.ipynb",
+    }
+    (note,) = doctree.findall(nodes.note)
+    (cell,) = note.findall(nodes.literal_block)
+    assert cell.astext().startswith("%pip install ")
+    assert "git+https://github.com/some/course@main" in cell.astext()
+
+
+def test_an_address_elsewhere_is_an_error(elsewhere):
+    with pytest.raises(
+        ValueError, match=r"expected https://github.com/owner/name, got 'https://gitlab.com/a/b'"
+    ):
+        offered(elsewhere, repository_url="https://gitlab.com/a/b")
+
+
+def test_binder_installs_the_package():
+    script = ROOT / ".binder" / "postBuild"
+    assert '-e ".[student,torch]"' in script.read_text(encoding="utf-8")
+    assert os.stat(script).st_mode & stat.S_IXUSR
+
+
+def test_jupyterlab_opens_text_notebooks_as_it_opens_exercises():
+    """The contents manager that jupytext gives JupyterLab reads both kinds as notebooks, under the course's own files."""
+    pytest.importorskip("jupytext")
+    from jupyter_server.services.contents.filemanager import FileContentsManager
+    from jupytext.sync_contentsmanager import build_sync_jupytext_contents_manager_class as build
+
+    manager = build(FileContentsManager)()
+    manager.root_dir = str(ROOT)
+    texts = sorted(ROOT.glob("solutions/*/*.py"))
+    assert texts
+    for path in (*texts[:1], *sorted(ROOT.glob("exercises/*/*.ipynb"))[:1]):
+        model = manager.get(path.relative_to(ROOT).as_posix(), type="notebook", content=True)
+        assert model["type"] == "notebook"
+        assert len(model["content"]["cells"]) > 5
