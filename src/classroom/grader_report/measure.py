@@ -207,7 +207,7 @@ def all_mutants(notebook: Notebook) -> Iterator[Mutant]:
 
 
 def equivalent(
-    notebook: Notebook, mutant: Mutant, draws: int = 10_000, trainings: int = 10
+    notebook: Notebook, mutant: Mutant, draws: int = 1_000, trainings: int = 10
 ) -> tuple[bool, str]:
     """Whether a surviving mutant is a right answer, and what shows it.
 

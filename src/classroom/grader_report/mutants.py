@@ -154,7 +154,10 @@ def _changes(node: ast.AST, parent: ast.AST, names: list[str]) -> Iterator[ast.A
             yield ast.Slice(node.lower, None)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         if node.id in names and len(names) > 1:
-            yield ast.Name(names[(names.index(node.id) + 1) % len(names)], ast.Load())
+            neighbour = names[(names.index(node.id) + 1) % len(names)]
+            # A list appended to itself has no end: NumPy copies it until the memory is full.
+            if not _receives(parent, neighbour):
+                yield ast.Name(neighbour, ast.Load())
         if isinstance(parent, ast.BinOp):
             yield ast.UnaryOp(ast.USub(), node)
         if isinstance(parent, ast.Subscript) and parent.slice is node:
@@ -171,6 +174,16 @@ def _changes(node: ast.AST, parent: ast.AST, names: list[str]) -> Iterator[ast.A
         isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
     ):
         yield ast.Pass()
+
+
+def _receives(parent: ast.AST, name: str) -> bool:
+    """Whether the parent calls a method of the variable of that name."""
+    return (
+        isinstance(parent, ast.Call)
+        and isinstance(parent.func, ast.Attribute)
+        and isinstance(parent.func.value, ast.Name)
+        and parent.func.value.id == name
+    )
 
 
 def _constants(value: object) -> Iterator[ast.AST]:
