@@ -16,7 +16,7 @@ from typing import NoReturn
 import nbformat
 import pytest
 
-from classroom.course import make_course, nbgrader, read_notebook, sources
+from classroom.course import assignments, make_course, nbgrader, read_notebook, sources
 from classroom.gradebook import scores
 from classroom.sample import Student, submission
 
@@ -183,8 +183,9 @@ def page(chromium, lab):
 
 
 def test_the_formgraders_data_name_the_assignment(lab):
-    (assignment,) = answer(f"{lab.address}/formgrader/api/assignments")
-    assert assignment["name"] == "lstm"
+    found = {one["name"]: one for one in answer(f"{lab.address}/formgrader/api/assignments")}
+    assert set(found) == set(assignments())
+    assignment = found["lstm"]
     assert assignment["source_path"] == "solutions/lstm"
     assert assignment["release_path"] == "exercises/lstm"
     assert assignment["num_submissions"] == 1

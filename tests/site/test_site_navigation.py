@@ -63,7 +63,7 @@ def test_the_contents_at_the_side_lead_on(page, address):
     """That they name every page, test_site_links.py reads from the HTML; here they are clicked."""
     page.goto(f"{address}/{PAGES[0]}.html")
     for name in (LSTM, PAGES[-1]):
-        page.locator("nav.bd-links").locator(f'a[href$="{name.split("/")[-1]}.html"]').click()
+        page.locator("nav.bd-links").locator(f'a[href$="{name.split("/")[-1]}.html"]').first.click()
         page.wait_for_url(at(address, name), wait_until="domcontentloaded")
 
 
