@@ -1,5 +1,6 @@
 """Questions about tagging with PyTorch: padding, packing, masks, and a tagger that needs both directions."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from refcells.autotest import tagging_probes as probes
+from refcells.autotest.arrays import away_from_zero
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, mistake
 from refcells.autotest.verdict import AtLeast, Case, Question
@@ -97,8 +99,7 @@ def train_tagger(steps: int, generator: torch.Generator) -> nn.Module:
 LENGTHS = np.array([2, T, 4])
 
 
-def _away(rng: np.random.Generator, *shape: int, low: float = 0.3, high: float = 0.9) -> np.ndarray:
-    return rng.uniform(low, high, shape) * rng.choice((-1.0, 1.0), shape)
+_away = functools.partial(away_from_zero, low=0.3, high=0.9)
 
 
 def _gru(rng: np.random.Generator, layers: int, features: int = D) -> dict[str, np.ndarray]:

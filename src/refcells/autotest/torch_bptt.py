@@ -1,5 +1,6 @@
 """Questions about backpropagation through time in torch: clipping, chunks, and what truncation loses."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from refcells.autotest import rnn_probes
+from refcells.autotest.arrays import away_from_zero, torch_state
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import mistake, within
 from refcells.autotest.verdict import Case, Question
@@ -71,17 +73,11 @@ def train_in_chunks(
 # --- cases ----------------------------------------------------------------------------------------------------------
 
 
-def _away(rng: np.random.Generator, *shape: int, low: float = 0.2, high: float = 0.6) -> np.ndarray:
-    return rng.uniform(low, high, shape) * rng.choice((-1.0, 1.0), shape)
+_away = functools.partial(away_from_zero, low=0.2, high=0.6)
 
 
 def _state(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {
-        "weight_ih_l0": _away(rng, H, D),
-        "weight_hh_l0": _away(rng, H, H),
-        "bias_ih_l0": _away(rng, H),
-        "bias_hh_l0": _away(rng, H),
-    }
+    return torch_state(rng, 1, D, H, "_l0", low=0.2, high=0.6)
 
 
 def _clip_cases(seed: int) -> list[Case]:

@@ -1,5 +1,6 @@
 """Questions about the GRU in PyTorch: the module, its weights in two conventions, and a comparison with the LSTM."""
 
+import functools
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,10 +11,10 @@ from torch import Tensor, nn
 
 from refcells import torch_cells
 from refcells.autotest import gru_probes, probes
-from refcells.autotest.arrays import away_from_zero
+from refcells.autotest.arrays import away_from_zero, torch_state
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake
-from refcells.autotest.modules import drawn, made
+from refcells.autotest.modules import drawn, in_a_list, made, own, transposed
 from refcells.autotest.verdict import AtLeast, Case, Question
 from refcells.tasks import remember_first
 from refcells.torch_cells import GRUCell
@@ -96,12 +97,7 @@ def compare(steps: int, bias: float, generator: torch.Generator) -> dict[str, Re
 
 
 def _state(rng: np.random.Generator, high: float = 0.9) -> dict[str, np.ndarray]:
-    return {
-        "weight_ih": away_from_zero(rng, 3 * H, D, high=high),
-        "weight_hh": away_from_zero(rng, 3 * H, H, high=high),
-        "bias_ih": away_from_zero(rng, 3 * H, high=high),
-        "bias_hh": away_from_zero(rng, 3 * H, high=high),
-    }
+    return torch_state(rng, 3, D, H, low=0.3, high=high)
 
 
 def _shapes_cases(seed: int) -> list[Case]:
@@ -200,26 +196,12 @@ _BOTH_LEARNED = AtLeast(
 # --- mistakes -------------------------------------------------------------------------------------------------------
 
 
-def _own(d: int, h: int) -> dict[str, nn.Parameter]:
-    """The parameters as they should be."""
-    shapes = {"weight_ih": (3 * h, d), "weight_hh": (3 * h, h), "bias_ih": (3 * h,), "bias_hh": (3 * h,)}
-    return {name: drawn(h, *shape) for name, shape in shapes.items()}
+_own = functools.partial(own, 3)
 
 
 PARAMETERS_MISTAKES = (
-    made(
-        "kept in a Python list",
-        "the parameters are kept in a Python list or as plain tensors: a module finds only an nn.Parameter that is its "
-        "own attribute, or one in an nn.ParameterList.",
-        "pytorch#715",
-        lambda d, h: {"weights": list(_own(d, h).values())},
-    ),
-    made(
-        "weights transposed",
-        "the weights are stored as (D, 3H) and (H, 3H), as Keras has them; PyTorch has (3H, D) and (3H, H).",
-        "layouts differ between libraries",
-        lambda d, h: {**_own(d, h), "weight_ih": drawn(h, d, 3 * h), "weight_hh": drawn(h, h, 3 * h)},
-    ),
+    in_a_list(3),
+    transposed(3),
     made(
         "four blocks",
         "there are 4H rows, as an LSTM has; a GRU has three blocks, r, z and n.",

@@ -1,5 +1,6 @@
 """Questions about torch modules and training. Students' work is used through `refcells.autotest.probes`."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,9 +10,10 @@ from torch import Tensor, nn
 
 from refcells import torch_cells
 from refcells.autotest import probes, torch_bptt, torch_gru, torch_rnn
+from refcells.autotest.arrays import away_from_zero, torch_state
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake
-from refcells.autotest.modules import drawn, made
+from refcells.autotest.modules import drawn, in_a_list, made, own, transposed
 from refcells.autotest.verdict import AtLeast, Case, Question
 from refcells.tasks import remember_first
 from refcells.torch_cells import LSTMCell
@@ -119,17 +121,11 @@ def train_in_chunks(
 # --- cases ----------------------------------------------------------------------------------------------------------
 
 
-def _away(rng: np.random.Generator, *shape: int, low: float = 0.3, high: float = 0.9) -> np.ndarray:
-    return rng.uniform(low, high, shape) * rng.choice((-1.0, 1.0), shape)
+_away = functools.partial(away_from_zero, low=0.3, high=0.9)
 
 
 def _state(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {
-        "weight_ih": _away(rng, 4 * H, D),
-        "weight_hh": _away(rng, 4 * H, H),
-        "bias_ih": _away(rng, 4 * H),
-        "bias_hh": _away(rng, 4 * H),
-    }
+    return torch_state(rng, 4, D, H, low=0.3, high=0.9)
 
 
 def _shapes_cases(seed: int) -> list[Case]:
@@ -364,26 +360,12 @@ CELL_MISTAKES = (
 _WALK = "h, c = cell(x[:, t], (h, c))"
 
 
-def _own(d: int, h: int) -> dict[str, nn.Parameter]:
-    """The parameters as they should be."""
-    shapes = {"weight_ih": (4 * h, d), "weight_hh": (4 * h, h), "bias_ih": (4 * h,), "bias_hh": (4 * h,)}
-    return {name: drawn(h, *shape) for name, shape in shapes.items()}
+_own = functools.partial(own, 4)
 
 
 PARAMETERS_MISTAKES = (
-    made(
-        "kept in a Python list",
-        "the parameters are kept in a Python list or as plain tensors: a module finds only an nn.Parameter that is its "
-        "own attribute, or one in an nn.ParameterList.",
-        "pytorch#715",
-        lambda d, h: {"weights": list(_own(d, h).values())},
-    ),
-    made(
-        "weights transposed",
-        "the weights are stored as (D, 4H) and (H, 4H), as Keras has them; PyTorch has (4H, D) and (4H, H).",
-        "layouts differ between libraries",
-        lambda d, h: {**_own(d, h), "weight_ih": drawn(h, d, 4 * h), "weight_hh": drawn(h, h, 4 * h)},
-    ),
+    in_a_list(4),
+    transposed(4),
     made(
         "one gate's rows",
         "the weights and biases have one gate's rows; all four gates are stacked, which gives 4H rows.",

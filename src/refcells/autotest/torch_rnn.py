@@ -1,5 +1,6 @@
 """Questions about the plain RNN in torch: a cell, its walk, the layer, a loss at every step, and a training."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,8 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from refcells.autotest import probes, rnn_probes
+from refcells.autotest.arrays import away_from_zero, torch_state
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, mistake
+from refcells.autotest.modules import drawn, in_a_list, made, own, transposed
 from refcells.autotest.verdict import AtLeast, Case, Question
 from refcells.tasks import remember_first
 from refcells.torch_cells import RNNCell
@@ -62,17 +65,11 @@ def train_to_remember(steps: int, generator: torch.Generator) -> nn.Module:
 # --- cases ----------------------------------------------------------------------------------------------------------
 
 
-def _away(rng: np.random.Generator, *shape: int, low: float = 0.2, high: float = 0.6) -> np.ndarray:
-    return rng.uniform(low, high, shape) * rng.choice((-1.0, 1.0), shape)
+_away = functools.partial(away_from_zero, low=0.2, high=0.6)
 
 
 def _state(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {
-        "weight_ih": _away(rng, H, D),
-        "weight_hh": _away(rng, H, H),
-        "bias_ih": _away(rng, H),
-        "bias_hh": _away(rng, H),
-    }
+    return torch_state(rng, 1, D, H, low=0.2, high=0.6)
 
 
 def _shapes_cases(seed: int) -> list[Case]:
@@ -139,57 +136,27 @@ _LEARNED = AtLeast(
 # --- mistakes -------------------------------------------------------------------------------------------------------
 
 
-def _drawn(hidden_size: int, *shape: int) -> nn.Parameter:
-    return nn.Parameter(torch.empty(*shape).uniform_(-(hidden_size**-0.5), hidden_size**-0.5))
-
-
-def _own(d: int, h: int) -> dict[str, Any]:
-    """The parameters as they should be."""
-    shapes = {"weight_ih": (h, d), "weight_hh": (h, h), "bias_ih": (h,), "bias_hh": (h,)}
-    return {name: _drawn(h, *shape) for name, shape in shapes.items()}
-
-
-def _module(name: str, hint: str, source: str, parameters: Callable[[int, int], dict[str, Any]]) -> Mistake:
-    """A mistake in how the module's parameters are made."""
-
-    class Cell(nn.Module):
-        def __init__(self, input_size: int, hidden_size: int) -> None:
-            super().__init__()
-            for attribute, value in parameters(input_size, hidden_size).items():
-                setattr(self, attribute, value)
-
-    return Mistake(name, hint, source, lambda: Cell)
+_own = functools.partial(own, 1)
 
 
 PARAMETERS_MISTAKES = (
-    _module(
-        "kept in a Python list",
-        "the parameters are kept in a Python list or as plain tensors: a module finds only an nn.Parameter that is its "
-        "own attribute, or one in an nn.ParameterList.",
-        "pytorch#715",
-        lambda d, h: {"weights": list(_own(d, h).values())},
-    ),
-    _module(
-        "weights transposed",
-        "weight_ih is stored as (D, H), as Keras has it; PyTorch has (H, D).",
-        "layouts differ between libraries",
-        lambda d, h: {**_own(d, h), "weight_ih": _drawn(h, d, h)},
-    ),
-    _module(
+    in_a_list(1),
+    transposed(1),
+    made(
         "a single bias",
         "there is a single bias vector; PyTorch has two, bias_ih and bias_hh, and adds them.",
         "numpy-ml#42",
         lambda d, h: {name: value for name, value in _own(d, h).items() if name != "bias_hh"},
     ),
-    _module(
+    made(
         "four gates' rows",
         "the weights have 4H rows, as an LSTM's have; a plain RNN has one block of H rows.",
         "the exercise",
         lambda d, h: {
-            "weight_ih": _drawn(h, 4 * h, d),
-            "weight_hh": _drawn(h, 4 * h, h),
-            "bias_ih": _drawn(h, 4 * h),
-            "bias_hh": _drawn(h, 4 * h),
+            "weight_ih": drawn(h, 4 * h, d),
+            "weight_hh": drawn(h, 4 * h, h),
+            "bias_ih": drawn(h, 4 * h),
+            "bias_hh": drawn(h, 4 * h),
         },
     ),
 )

@@ -1,4 +1,3 @@
-# ruff: noqa: F811
 # Correct solutions of the NumPy notebook, written as different people write. A `# %% cell: way` line begins each.
 
 # %% reverse: take_along_axis with an index array

@@ -1,4 +1,3 @@
-# ruff: noqa: F811, E402
 # Correct solutions of the one-unit notebook, written as different people write. A `# %% cell: way` line begins each.
 
 # %% gates: by the identity with tanh, and a loop over two gates

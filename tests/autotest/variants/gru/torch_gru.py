@@ -1,4 +1,3 @@
-# ruff: noqa: F811, E402
 # Correct solutions of the PyTorch notebook, written as different people write. A `# %% cell: way` line begins each.
 
 # %% cell: functional.linear, chunks, and reset_parameters

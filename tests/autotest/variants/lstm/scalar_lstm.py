@@ -1,4 +1,3 @@
-# ruff: noqa: F811, E402
 # Correct solutions of the one-unit notebook, written as different people write. A `# %% cell: way` line begins each.
 
 # %% sigmoid: by the identity with tanh

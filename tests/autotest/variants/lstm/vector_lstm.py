@@ -1,4 +1,3 @@
-# ruff: noqa: F811, E402
 # Correct solutions of the NumPy notebook, written as different people write. A `# %% cell: way` line begins each.
 
 # %% stack: vstack and hstack by the number of axes, and a product

@@ -1,4 +1,3 @@
-# ruff: noqa: F811
 # Correct solutions of the PyTorch notebook, written as different people write. A `# %% cell: way` line begins each.
 
 # %% cell: functional.linear twice, and reset_parameters
