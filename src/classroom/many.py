@@ -6,14 +6,13 @@ loaded once. Each student's name is printed on a line of its own when the comman
 
 import sys
 
-from nbgrader.apps.autogradeapp import AutogradeApp
 from nbgrader.apps.generatefeedbackapp import GenerateFeedbackApp
 
 from classroom.course import DONE
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = {"autograde": AutogradeApp, "generate_feedback": GenerateFeedbackApp}
+COMMANDS = {"generate_feedback": GenerateFeedbackApp}
 
 
 def main(arguments: list[str]) -> int:

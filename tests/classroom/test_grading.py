@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -216,6 +217,58 @@ def test_feedback_is_written_by_nbgrader_from_what_was_graded(course, graded):
     page = (course / "feedback" / "half-right" / "small" / "one.html").read_text(encoding="utf-8")
     assert "(Score: 2.0 / 2.0)" in page
     assert "(Score: 0.0 / 2.0)" in page
+
+
+def test_workers_of_a_cluster_need_no_folder_in_common(course, graded, tmp_path):
+    """A scheduler and two workers, each in a folder of its own, with the points of this machine's own cluster."""
+    dask, running = str(Path(sys.executable).with_name("dask")), []
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    environment = os.environ | {"DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
+    file = tmp_path / "scheduler.json"
+    try:
+        command = [
+            dask,
+            "scheduler",
+            "--scheduler-file",
+            str(file),
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+        ]
+        running.append(subprocess.Popen(command, cwd=tmp_path, **quiet))
+        until = time.monotonic() + 60
+        while not file.exists() or not file.read_text(encoding="utf-8").strip():
+            assert time.monotonic() < until, "the scheduler does not start"
+            time.sleep(0.1)
+        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            command = [
+                dask,
+                "worker",
+                address,
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                "--local-directory",
+                str(tmp_path / name),
+            ]
+            running.append(subprocess.Popen(command, cwd=tmp_path / name, env=environment, **quiet))
+        before = points(course)
+        students = ["right", "half-right", "untouched", "binary"]
+        summary = grade_class(
+            course, "small", students, scheduler=address, timeout=10, again=True, progress=False
+        )
+        assert sorted(summary.graded) == sorted(students)
+        assert points(course) == before
+        assert {r.student: r.status for r in summary.records if r.student in students} == {
+            student: ODD[student][2] for student in students
+        }
+    finally:
+        for process in running:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_killed_at_random_moments_nothing_is_lost_and_nothing_graded_twice(course, graded):
