@@ -21,7 +21,7 @@ from typing import Any
 
 from jupyter_client.client import KernelClient
 from jupyter_client.utils import ensure_async, run_sync
-from nbclient.exceptions import DeadKernelError
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader import utils
@@ -287,14 +287,21 @@ class SeparateExecute(Execute):
             self._gone = "the kernel ended in an earlier cell (os._exit, a crash, or too much memory or time)"
             cell.outputs = [*cell.get("outputs", []), _error("KernelGone", self._gone)]
         except Exception as error:
-            # A timeout whose interrupt was ignored: nothing more can be asked of this kernel.
-            self._gone = f"an earlier cell did not end in time ({type(error).__name__})"
+            # An interrupt that was ignored, or messages out of order: nothing more can be asked of this kernel.
+            late = isinstance(error, CellTimeoutError | TimeoutError)
+            why = "did not end in time" if late else "left a kernel whose messages cannot be read"
+            self._gone = f"an earlier cell {why} ({type(error).__name__})"
             cell.outputs = [*cell.get("outputs", []), _error("KernelGone", self._gone)]
             await ensure_async(self.km.shutdown_kernel(now=True))
         self._shorten(cell)
         return cell
 
     execute_cell = run_sync(async_execute_cell)
+
+    async def _async_poll_kernel_alive(self) -> None:
+        # nbclient leaves this task behind when a message cannot be read; it then finds that the client is gone.
+        with contextlib.suppress(AssertionError):
+            await super()._async_poll_kernel_alive()
 
     def _run_trusted(self, source: str) -> None:
         """A locked cell of the course's own, here: it makes the imports that test cells use."""

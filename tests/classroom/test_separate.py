@@ -1,6 +1,7 @@
 """Tests outside the student's process: what crosses the boundary, what stands beside a student's code, and what it survives."""
 
 import ast
+import asyncio
 import json
 import math
 import os
@@ -311,8 +312,6 @@ LAST = ("test-half",)
 
 
 def grade(nb, timeout=60, **settings):
-    import asyncio
-
     asyncio.set_event_loop(asyncio.new_event_loop())
     nb = nbformat.from_dict(nb)
     SeparateExecute(timeout=timeout, **settings).preprocess(nb, {"metadata": {"path": None}})
@@ -461,6 +460,17 @@ def test_an_array_of_objects_is_no_answer(solved):
     _, scores, says = grade(with_answer(solved, "sigmoid", source))
     assert scores["test-sigmoid"] == 0
     assert "expected numbers" in says["test-sigmoid"]
+
+
+def test_a_message_that_cannot_be_read_leaves_no_task_that_fails_later(solved):
+    """A task's error that nobody fetches is told whenever the collector comes by, in the middle of other work."""
+    _nb, scores, says = grade(with_cell(solved, "get_ipython().kernel.session.key = b'another'"), timeout=3)
+    assert scores == FULL | {"test-half": 0}
+    assert "an earlier cell left a kernel whose messages cannot be read" in says["test-half"]
+    loop = asyncio.get_event_loop_policy().get_event_loop()
+    left = asyncio.all_tasks(loop)
+    loop.run_until_complete(asyncio.wait_for(asyncio.gather(*left, return_exceptions=True), 10))
+    assert [task for task in left if not task.cancelled() and task.exception()] == []
 
 
 def test_a_training_that_ends_the_kernel(solved):
