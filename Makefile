@@ -21,7 +21,7 @@ export PATH := $(BIN):$(PATH)
 .DELETE_ON_ERROR:
 # The release is made before the site, which offers its notebooks.
 .NOTPARALLEL:
-.PHONY: all site release grade handout test lint serve bench experiments grader-report site-report lock clean
+.PHONY: all site pdf release grade handout test lint serve bench experiments grader-report site-report lock clean
 
 all: release site grade
 	@echo "site         $(abspath $(SITE))"
@@ -39,6 +39,11 @@ $(SITE): $(READY) $(PAGES)
 	@$(PY) book/_ext/browser_python.py
 	jupyter-book build . -W --keep-going
 	@touch $@
+
+# The book printed by Chromium; what the site's build ran is not run again.
+pdf: $(SITE)
+	jupyter-book build . --builder singlehtml -W --keep-going
+	$(PY) -m classroom.pdf
 
 release: $(RELEASE)
 $(RELEASE): $(READY) $(CODE) $(wildcard solutions/*/*.py) autotests.yml nbgrader_config.py

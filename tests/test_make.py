@@ -111,6 +111,14 @@ def test_serve_serves(tmp_path):
         assert f"http://127.0.0.1:{port}/" in process.stdout.readline()
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as page:
             assert page.read() == b"the course"
+        # An address that leads nowhere is answered with the site's own page, where it has one.
+        for body in (None, b"<title>Page not found</title>"):
+            if body:
+                (tmp_path / "404.html").write_bytes(body)
+            with pytest.raises(urllib.error.HTTPError) as lost:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/book/gone.html", timeout=10)
+            assert lost.value.code == 404
+            assert (lost.value.read() == body) == bool(body)
     finally:
         process.terminate()
         process.wait(timeout=10)

@@ -8,6 +8,8 @@ dozen icons, the whole search index to every page, and scripts that hold up the 
 - Mathematics is set by book/_static/math.js, which loads MathJax in parts, and only where there are formulas.
 - Names and landmarks that a screen reader misses in the theme are put right.
 - A picture's size stands in the page, so that nothing jumps; one below the first section is loaded when it comes near.
+- Sections far from the window are laid out when they come near (book/_static/course.css). The theme's script would lay all
+  of them out at once, to see which listings scroll; here it asks that of a listing when it comes near.
 """
 
 import base64
@@ -25,6 +27,15 @@ from sphinx.jinja2glue import BuiltinTemplateLoader
 # The theme's style sheet, below its static folder, and its icon font beside that.
 SHEET = "styles/pydata-sphinx-theme.css"
 FONT = "vendor/fontawesome/webfonts/fa-solid-900"
+
+# The theme's main script, what it does to every listing at the start and at each change, and what it does instead.
+SCRIPT = "scripts/pydata-sphinx-theme.js"
+_ALL_LISTINGS = ".forEach(e=>{e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1})"
+_NEAR_LISTINGS = ".forEach(e=>{courseNear.unobserve(e),courseNear.observe(e)})"
+_NEAR = (
+    "const courseNear=new IntersectionObserver(s=>s.forEach(({target:e,isIntersecting:n})=>{"
+    "n&&(e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1)}));\n"
+)
 
 # Scripts that no page loads any more, and maps that only a debugger reads.
 LEFT_BEHIND = ("scripts/fontawesome.js", "scripts/*.map", "scripts/*.LICENSE.txt", "styles/*.map")
@@ -176,6 +187,19 @@ def trimmed_sheet(sheet: str, font: bytes, names: Iterable[str], others: str = "
     return sheet
 
 
+def patient_script(script: str) -> str:
+    """The theme's main script, which then looks at a listing when it comes near the window.
+
+    Raises:
+        ValueError: if it does not do what is to be changed exactly once, as another version of the theme may.
+    """
+    if script.count(_ALL_LISTINGS) != 1:
+        raise ValueError(
+            f"expected the theme's script to look at all listings once, found it {script.count(_ALL_LISTINGS)} times"
+        )
+    return _NEAR + script.replace(_ALL_LISTINGS, _NEAR_LISTINGS)
+
+
 def cut_font(font: bytes, points: Iterable[int]) -> bytes:
     """A font with the glyphs of some code points alone, in the WOFF format."""
     from fontTools import subset
@@ -193,7 +217,7 @@ def cut_font(font: bytes, points: Iterable[int]) -> bytes:
 
 
 def trim_theme(app: Sphinx, exception: Exception | None) -> None:
-    """Write the theme's style sheet anew, from the theme's own, and remove what no page asks for."""
+    """Write the theme's style sheet and script anew, from the theme's own, and remove what no page asks for."""
     if exception is not None or app.builder.name not in ("html", "dirhtml"):
         return
     import pydata_sphinx_theme
@@ -210,6 +234,8 @@ def trim_theme(app: Sphinx, exception: Exception | None) -> None:
     (static / SHEET).write_text(
         trimmed_sheet(sheet, (theme / f"{FONT}.ttf").read_bytes(), names, others), encoding="utf-8"
     )
+    script = (theme / SCRIPT).read_text(encoding="utf-8")
+    (static / SCRIPT).write_text(patient_script(script), encoding="utf-8")
     for pattern in LEFT_BEHIND:
         for path in static.glob(pattern):
             path.unlink()

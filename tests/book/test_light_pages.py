@@ -145,3 +145,13 @@ def test_the_sheet_keeps_the_icons_that_are_used_and_all_other_rules(pages, them
 def test_a_sheet_without_the_font_is_an_error(pages, theme):
     with pytest.raises(ValueError, match="icon font once, found it 0 times"):
         pages.trimmed_sheet("p{}", (theme / f"{pages.FONT}.ttf").read_bytes(), [])
+
+
+def test_the_script_looks_at_a_listing_when_it_comes_near(pages, theme):
+    script = (theme / pages.SCRIPT).read_text(encoding="utf-8")
+    got = pages.patient_script(script)
+    assert len(got) - len(script) < 300
+    assert ".tabIndex=e.scrollWidth" in got.split("\n")[0]
+    assert ".tabIndex=e.scrollWidth" not in got.split("\n")[1]
+    with pytest.raises(ValueError, match="look at all listings once, found it 0 times"):
+        pages.patient_script(got)

@@ -6,6 +6,8 @@ The site is served on localhost as a real host serves it: compressed (gzip), ove
   theme's own and counted apart;
 - Lighthouse looks at every chapter as on a desktop and as on a phone (its own simulated network and processor);
 - a browser as narrow as a phone opens every page, and counts what arrives before anybody scrolls;
+- the same browser records what its main thread does on every chapter: the processor time of each task, times four, as
+  Lighthouse takes a phone to be four times slower; time that other programs took is not in it;
 - links, anchors and alt text are read as the tests of the site read them.
 
 Lighthouse's performance depends on how busy the machine is: each figure is the median of `--runs` runs, and the load
@@ -36,7 +38,7 @@ from built_site import CHROMIUM_ARGUMENTS, ROOT, SITE, chromium_binary, is_local
 
 WORK = ROOT / "_build" / "site-report"
 TOOLS = {"lighthouse": "12.8.2", "axe-core": "4.14.1"}
-PARTS = ("weight", "links", "axe", "lighthouse")
+PARTS = ("weight", "blocking", "links", "axe", "lighthouse")
 
 # What the course asks of itself. Performance on a phone is as high as can be, and at least this.
 TARGETS = {
@@ -197,6 +199,61 @@ def weight(browser, address: str) -> dict:
     }
 
 
+# --- blocking --------------------------------------------------------------------------------------------------------
+
+# A phone's processor beside this one, and how long a task may take before a reader notices it, in ms: Lighthouse's values.
+SLOWER, UNNOTICED = 4, 50
+TRACED = ["devtools.timeline", "loading", "toplevel", "disabled-by-default-devtools.timeline", "__metadata"]
+
+
+def blocking(browser, address: str) -> dict:
+    """What keeps a phone's main thread from answering, after the first paint and until five seconds later.
+
+    Returns:
+        The total blocking time in ms under `tbt`, the number of `tasks` that block, the `longest` of them in ms and
+        what it did under `doing`, and how many elements the page has.
+    """
+    context = browser.new_context(
+        viewport={"width": 412, "height": 823}, device_scale_factor=1.75, is_mobile=True
+    )
+    try:
+        page = context.new_page()
+        browser.start_tracing(page=page, categories=TRACED)
+        page.goto(address, wait_until="load")
+        page.wait_for_timeout(5000)
+        elements = page.evaluate("() => document.querySelectorAll('*').length")
+        events = json.loads(browser.stop_tracing())["traceEvents"]
+    finally:
+        context.close()
+    return {**blocked(events), "elements": elements}
+
+
+def blocked(events: list[dict]) -> dict:
+    """Total blocking time of a trace, from the processor time of the main thread's tasks."""
+    paint = min((e for e in events if e["name"] == "firstContentfulPaint"), key=lambda e: e["ts"])
+    mine = [e for e in events if (e["pid"], e["tid"]) == (paint["pid"], paint["tid"]) and e["ph"] == "X"]
+    tasks = [
+        (SLOWER * e["tdur"] / 1000, e)
+        for e in mine
+        if e["name"] == "RunTask" and "tdur" in e and e["ts"] + e["dur"] > paint["ts"]
+    ]
+    over = [(time, task) for time, task in tasks if time > UNNOTICED]
+    time, task = max(over, key=lambda found: found[0], default=(0.0, None))
+    doing: dict[str, float] = {}
+    for e in mine if task else ():
+        inside = e["ts"] >= task["ts"] and e["ts"] + e["dur"] <= task["ts"] + task["dur"]
+        if inside and "tdur" in e and "RunTask" not in e["name"]:
+            url = str((e.get("args", {}).get("data") or {}).get("url", ""))
+            name = f"{e['name']} {url.split('?')[0].rsplit('/', 1)[-1]}".strip()
+            doing[name] = max(doing.get(name, 0), e["tdur"])
+    return {
+        "tbt": sum(time - UNNOTICED for time, _ in over),
+        "tasks": len(over),
+        "longest": time,
+        "doing": max(doing, key=lambda name: doing[name], default=""),
+    }
+
+
 # --- axe -------------------------------------------------------------------------------------------------------------
 
 
@@ -334,8 +391,12 @@ def measure(parts: list[str], pages: list[str], judged: list[str], runs: int, si
         "load": os.getloadavg(),
     }
     with hosted(site) as address:
-        if {"weight", "axe"} & set(parts):
+        if {"weight", "blocking", "axe"} & set(parts):
             with launched() as browser:
+                if "blocking" in parts:
+                    report["blocking"] = {
+                        name: blocking(browser, f"{address}/{name}.html") for name in judged
+                    }
                 if "weight" in parts:
                     report["weight"] = {name: weight(browser, f"{address}/{name}.html") for name in pages}
                 if "axe" in parts:
@@ -399,6 +460,11 @@ def missed(report: dict) -> list[str]:
         if page["total"] > 1000 * FIRST_LOAD_KB:
             found.append(f"{name}: {page['total'] / 1000:.0f} KB at first load, more than {FIRST_LOAD_KB}")
         found += [f"{name}: asks for {url}" for url in page["foreign"]]
+    found += [
+        f"{name}: a phone's main thread blocked for {page['tbt']:.0f} ms, more than {TBT_PHONE_MS} ({page['doing']})"
+        for name, page in report.get("blocking", {}).items()
+        if page["tbt"] > TBT_PHONE_MS
+    ]
     for name, schemes in report.get("axe", {}).items():
         found += [
             f"{name}, {scheme}: {rule} at {selector}"
@@ -449,6 +515,22 @@ def text(report: dict) -> str:
             + table(
                 ["page", "HTML", "styles", "scripts", "fonts", "pictures", "all", "requests", "outside"], rows
             )
+        )
+    if "blocking" in report:
+        rows = [
+            [
+                name,
+                f"{page['tbt']:.0f}",
+                page["tasks"],
+                f"{page['longest']:.0f}",
+                page["doing"],
+                page["elements"],
+            ]
+            for name, page in report["blocking"].items()
+        ]
+        out.append(
+            "## What blocks a phone, from processor time\n\n"
+            + table(["page", "blocked ms", "tasks", "longest ms", "with", "elements"], rows)
         )
     if "axe" in report:
         rows = [

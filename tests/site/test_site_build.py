@@ -38,7 +38,9 @@ kernelspec:
 def build_command() -> list[str]:
     """What `make` runs to build the site."""
     found = re.findall(
-        r"^\t@?(jupyter-book build .*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+        r"^\t@?(jupyter-book build (?!.*--builder).*)$",
+        (ROOT / "Makefile").read_text(encoding="utf-8"),
+        re.MULTILINE,
     )
     assert len(found) == 1, f"expected one line that builds the book in the Makefile, found {found}"
     return shlex.split(found[0])
