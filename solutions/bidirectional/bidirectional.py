@@ -16,7 +16,7 @@
 #
 # A network that reads from the left knows, at each word, what came before it. Whether *bank* is a place to sit or a place for money is often said afterwards. So let a second network read from the right, and put the two side by side. That is the whole idea, and most of what goes wrong with it is bookkeeping: where a padded sequence ends, in which order the second network's outputs stand, and which of them has read everything.
 #
-# You need NumPy, the plain RNN's step, and the chapter *Two directions*. Plan for an hour and a half. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
+# You need NumPy, the plain RNN's step, and the chapter *Two directions*. Plan for 95 minutes. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
 #
 # A batch holds sequences of different lengths, padded to T time steps: x is (B, T, D), and `lengths` (B,) says how many steps of each are real. The padding stands behind the sequence, and it may hold anything. No result may depend on what it holds.
 #

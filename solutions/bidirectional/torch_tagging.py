@@ -16,7 +16,7 @@
 #
 # You will train a network that gives every time step a label, on sequences of different lengths, and on a task that one direction cannot solve. PyTorch has the layer ready. What is left to you is what people get wrong around it: packing a batch so that nobody reads the padding, the shape of the states, and a loss that counts real steps only.
 #
-# You need PyTorch and the chapter *Two directions*; the last question is about choosing a model, which the course ends with. Plan for two hours. There are 28 points: 20 are given by the test cells, 8 for answers in your own words.
+# You need PyTorch and the chapter *Two directions*; the last question is about choosing a model, which the course ends with. Plan for 120 minutes. There are 28 points: 20 are given by the test cells, 8 for answers in your own words.
 #
 # Each function is followed by a test cell that stays silent or tells you what is not right yet. To see where you stand, save the notebook and run `python -m refcells.check torch_tagging.ipynb` in a terminal.
 
@@ -107,7 +107,7 @@ def run_packed(layer, x, lengths):
 #
 # `batch_first=True` concerns inputs and outputs. The states $h_0$ and $h_n$ always have the shape (layers × directions, B, H), layer by layer, and within a layer the forward direction first: with two directions, `h_n[-2]` and `h_n[-1]` belong to the last layer. `view` or `reshape` to (B, ...) runs without an error and mixes the sequences of the batch.
 #
-# Write both ends. `start_state` makes an initial state out of one start vector for each layer and direction, which could be a parameter that is learned. `summary` gives one vector for each sequence, out of what a bidirectional layer returns. This exercise needs none of the others.
+# Write both ends. `start_state` makes an initial state out of one start vector for each layer and direction, which could be a parameter that is learnt. `summary` gives one vector for each sequence, out of what a bidirectional layer returns. This exercise needs none of the others.
 
 
 # %% nbgrader={"grade": false, "grade_id": "states", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -16,7 +16,7 @@
 #
 # A weight of a recurrent network is used at every step, and the state that it makes is used by every later step. Here you carry a gradient back through one step, then through a whole sequence; you check it by measuring; and you look at what becomes of a gradient's size on its way.
 #
-# You need NumPy and the chapter *Backpropagation through time*. Plan for two and a half hours. There are 26 points: 20 are given by the test cells, 6 for two answers in your own words.
+# You need NumPy and the chapter *Backpropagation through time*. Plan for 150 minutes. There are 26 points: 20 are given by the test cells, 6 for two answers in your own words.
 #
 # Arrays are batch first and states are row vectors: x is (B, D), h is (B, H), a sequence is (B, T, D). $W_x$ is (H, D), $W_h$ is (H, H), $b$ is (H,). The forward step is given. Write $d_h$ for the gradient of a loss with respect to h: it has h's shape, and the same holds for every other array.
 #

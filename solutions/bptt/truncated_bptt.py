@@ -16,7 +16,7 @@
 #
 # A long sequence is read in chunks: the state goes on from one chunk to the next, the gradient stops between them. It is one method call, and there are many ways to get it wrong that raise no error. You will clip gradients, cut them, train with both, and find out exactly which gradients are lost.
 #
-# You need PyTorch and the chapter *Backpropagation through time*. Plan for two hours. There are 24 points: 20 are given by the test cells, 4 for an answer in your own words.
+# You need PyTorch and the chapter *Backpropagation through time*. Plan for 110 minutes. There are 24 points: 20 are given by the test cells, 4 for an answer in your own words.
 #
 # Sequences are batch first, (B, T, D), and the layers are `nn.RNN` with `batch_first=True`, which take x and a state and return all outputs and the last state. Steps are counted from 0.
 #

@@ -16,7 +16,7 @@
 #
 # PyTorch's GRU is not the one that you wrote in NumPy: its reset gate comes after the matrix product, and its $z$ is the share that is kept. You will write that cell so that the weights of `nn.GRUCell` load into it, convert weights between the two conventions, and then let a GRU and an LSTM learn the same task from the same start.
 #
-# You need PyTorch and the chapter *The GRU*. Plan for two hours. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
+# You need PyTorch and the chapter *The GRU*. Plan for 120 minutes. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
 #
 # Each function is followed by a test cell that stays silent or tells you what is not right yet. To see where you stand, save the notebook and run `python -m refcells.check torch_gru.ipynb` in a terminal.
 
@@ -224,7 +224,7 @@ def set_keep_bias(bias_ih, bias_hh, blocks, value):
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-until", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## Exercise 4: train until it is learned (3 points, 25 minutes)
+# ## Exercise 4: train until it is learnt (3 points, 25 minutes)
 #
 # `remember_first(batch, steps, 8, generator=...)` shows one of 8 symbols at the first step and nothing after it; the target is that symbol. To compare two layers you need more than an accuracy: how many updates did it take, and how many seconds?
 #
@@ -235,7 +235,7 @@ def set_keep_bias(bias_ih, bias_hh, blocks, value):
 
 # %% nbgrader={"grade": false, "grade_id": "until", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def train_until(model, steps, most, generator):
-    """Train a classifier on remember_first until it has learned it.
+    """Train a classifier on remember_first until it has learnt it.
 
     Args:
         model: maps sequences (B, steps, 8) to scores (B, 8); it is trained in place.
@@ -347,5 +347,5 @@ def compare(steps, bias, generator):
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "words-race", "locked": false, "points": 4, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# With bias 0 the GRU reached 100 percent after 75 to 200 updates with all five seeds, and the LSTM stayed near chance for all 300. With bias 1 the GRU needed 75 to 150, and the LSTM learned it with two seeds of five. With bias 3 both learned it every time, the GRU in 50 to 75 updates and the LSTM in 25 to 100. So the friend is right about the default start and not about the cells: which one looks better depends on how open its gate is when training begins. My table has one task that asks for nothing but keeping, one length, one size and one learning rate; I would have to give each cell its best rate and try other tasks. The GRU has a quarter fewer parameters, but here an update of it took about twice as long, which says something about the library on my machine and not about the cell.
+# With bias 0 the GRU reached 100 percent after 75 to 200 updates with all five seeds, and the LSTM stayed near chance for all 300. With bias 1 the GRU needed 75 to 150, and the LSTM learnt it with two seeds of five. With bias 3 both learnt it every time, the GRU in 50 to 75 updates and the LSTM in 25 to 100. So the friend is right about the default start and not about the cells: which one looks better depends on how open its gate is when training begins. My table has one task that asks for nothing but keeping, one length, one size and one learning rate; I would have to give each cell its best rate and try other tasks. The GRU has a quarter fewer parameters, but here an update of it took about twice as long, which says something about the library on my machine and not about the cell.
 # ### END SOLUTION

@@ -16,7 +16,7 @@
 #
 # With several units the GRU gets a question that one unit could not ask: does the reset gate come before the matrix product or after it? You will write the step that this course uses, walk it over a batch of sequences, carry a gradient back through it, and build the Jacobian that decides what a memory loses at each step.
 #
-# You need NumPy and the chapter *The GRU*. Plan for two hours. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
+# You need NumPy and the chapter *The GRU*. Plan for 115 minutes. There are 22 points: 18 are given by the test cells, 4 for an answer in your own words.
 #
 # Arrays are batch first and states are row vectors: x is (B, D), h is (B, H), a sequence is (B, T, D). Weights have PyTorch's layout: $W_x$ is (3H, D), $W_h$ is (3H, H), $b$ is (3H,), with the blocks stacked in the order **r, z, n**. $z$ is the share that is written.
 #

@@ -16,7 +16,7 @@
 #
 # Before any matrix appears, you will build an LSTM whose input, hidden state and cell state are single numbers. At this size every gate can be set by hand and every result checked with a pocket calculator, and nothing of the mechanism is missing.
 #
-# You need Python's floats and the chapter *The LSTM*. Plan for 45 minutes. There are 20 points: 14 are given by the test cells, 6 for answers in your own words.
+# You need Python's floats and the chapter *The LSTM*. Plan for 50 minutes. There are 20 points: 14 are given by the test cells, 6 for answers in your own words.
 #
 # Write your code where a function says `raise NotImplementedError`. Each function is followed by a test cell: run it, and it either stays silent or tells you what is not right yet. The test cells are locked; your instructor runs them again, with other numbers. To see where you stand, save the notebook and run `python -m refcells.check scalar_lstm.ipynb` in a terminal.
 
@@ -290,10 +290,10 @@ def steps_to_half(a_f):
 #
 # 1 point: a_f = 5 keeps 0.9933 per step, about 87 percent after 20 steps (half after 104).
 #
-# 1 point: no: these are the gates at the start. Training can move the gate, the gate depends on x and h, and what is learned also depends on the learning rate.
+# 1 point: no: these are the gates at the start. Training can move the gate, the gate depends on x and h, and what is learnt also depends on the learning rate.
 # ### END MARK SCHEME
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "words-two-states", "locked": false, "points": 3, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# With a_f = 0 the gate keeps half at each step, so after 20 steps about one millionth is left; with a_f = 5 it keeps 0.9933 a step and about 87 percent after 20. Neither number says what can be learned. They describe the gate before training: training can open it, and while the sequence runs it moves with x and h. How fast that happens depends on the learning rate too.
+# With a_f = 0 the gate keeps half at each step, so after 20 steps about one millionth is left; with a_f = 5 it keeps 0.9933 a step and about 87 percent after 20. Neither number says what can be learnt. They describe the gate before training: training can open it, and while the sequence runs it moves with x and h. How fast that happens depends on the learning rate too.
 # ### END SOLUTION

@@ -14,7 +14,7 @@
 # %% [markdown] nbgrader={"grade": false, "grade_id": "intro", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # # The LSTM in PyTorch, and what its first weights decide
 #
-# PyTorch computes the gradients, so a cell is a dozen lines. You will write it with PyTorch's parameter names, so that the weights of `nn.LSTMCell` load into it and the results can be compared number by number. Then you will train on a task that asks for nothing but memory, and see that the first value of one bias decides whether it is learned.
+# PyTorch computes the gradients, so a cell is a dozen lines. You will write it with PyTorch's parameter names, so that the weights of `nn.LSTMCell` load into it and the results can be compared number by number. Then you will train on a task that asks for nothing but memory, and see that the first value of one bias decides whether it is learnt.
 #
 # You need PyTorch and the chapter *The LSTM*. Plan for 100 minutes. There are 24 points: 20 are given by the test cells, 4 for an answer in your own words.
 #
@@ -349,7 +349,7 @@ def train_to_remember(steps, generator):
 # **Question (4 points).** What did you see at 20 steps with forget biases of 0, 1 and 3? Explain it with the share of the cell state that is left after 20 steps at the start of training, and with the gradient that reaches the first step. What does your experiment *not* show?
 #
 # ### BEGIN MARK SCHEME
-# 1 point: the observation, with numbers: near chance at 0, partly learned at 1, learned at 3.
+# 1 point: the observation, with numbers: near chance at 0, partly learnt at 1, learnt at 3.
 #
 # 1 point: the share left at the start, about 0.5^20 = 1e-6, 0.73^20 = 0.002 and 0.95^20 = 0.38.
 #

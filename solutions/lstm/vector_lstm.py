@@ -16,7 +16,7 @@
 #
 # One unit showed what the gates do. Now H units read a batch of B sequences at once, and the four gates' weights are stacked in one matrix. Then comes the part that most texts leave to a library: you will carry the gradient back through a step, and through a whole sequence, by hand.
 #
-# You need NumPy and the chapter *The LSTM*. Plan for two hours. There are 28 points: 20 are given by the test cells, 8 for answers in your own words.
+# You need NumPy and the chapter *The LSTM*. Plan for 130 minutes. There are 28 points: 20 are given by the test cells, 8 for answers in your own words.
 #
 # Arrays are batch first and states are row vectors: x is (B, D), h and c are (B, H), a sequence is (B, T, D). Weights have PyTorch's layout: $W_x$ is (4H, D), $W_h$ is (4H, H), $b$ is (4H,), with the blocks of the gates stacked in the order **i, f, g, o**. So a step's pre-activations are $a = x W_x^\top + h W_h^\top + b$, with shape (B, 4H).
 #

@@ -261,7 +261,7 @@ def read_last_step(output, lengths, W_y, b_y):
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "lead-count", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## Exercise 5: how many numbers are learned (2 points, 5 minutes)
+# ## Exercise 5: how many numbers are learnt (2 points, 5 minutes)
 #
 # Count what a network of one recurrent layer and an output layer learns: $W_x$, $W_h$ and $b$, then $W_y$ and $b_y$, for D inputs, H hidden units and K classes. One number is missing from the arguments on purpose: the sequence length. The same weights are used at every step.
 

@@ -120,7 +120,7 @@ def test_examples_in_docstrings_hold(assignment, source):
 
 @pytest.mark.parametrize(("assignment", "source"), NOTEBOOKS, ids=IDS)
 def test_anatomy_and_points(assignment, source):
-    """At most five exercises, and every number of points that the text names is the sum of the cells' points."""
+    """At most five exercises; the points and minutes that the texts name are the sums of what the parts have."""
     notebook = read_notebook(source)
     headings = [
         c.source.splitlines()[0]
@@ -150,6 +150,14 @@ def test_anatomy_and_points(assignment, source):
         in intro
     )
     assert f"python -m refcells.check {source.stem}.ipynb" in intro
+    minutes = sum(int(re.search(r"(\d+) minutes\)$", heading)[1]) for heading in headings)
+    assert f"Plan for {minutes} minutes." in intro
+    row = re.search(
+        rf"^\| `{source.stem}` \|.*$",
+        (ROOT / "book" / "student-guide.md").read_text("utf-8"),
+        flags=re.MULTILINE,
+    )
+    assert row[0].endswith(f"| {minutes} minutes | {by_tests + by_hand} |")
 
 
 @pytest.mark.parametrize(("assignment", "source"), NOTEBOOKS, ids=IDS)

@@ -108,7 +108,7 @@ def _unchanged(tensors: Mapping[str, Tensor], what: str) -> Iterator[None]:
 
 
 def trained_until(function: Callable[..., Any], steps: int, most: int, enough: float, seed: int) -> float:
-    """Accuracy that the best of up to three GRUs has after a function has trained it until it had learned.
+    """Accuracy that the best of up to three GRUs has after a function has trained it until it had learnt.
 
     What the function reports is held against what it did: the optimiser's updates are counted, the clock is read, and
     the model is asked about fresh sequences.

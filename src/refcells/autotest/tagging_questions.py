@@ -20,7 +20,7 @@ from refcells.training import redraw
 # Sequences, input, hidden, classes; time is different from all of them, and no batch is in order of length.
 B, T, D, H, K = 3, 6, 2, 4, 5
 
-# Held-out accuracy that counts as having learned to tag, the steps of its sequences, and the updates allowed.
+# Held-out accuracy that counts as having learnt to tag, the steps of its sequences, and the updates allowed.
 LEARNED, STEPS, SHORTEST, UPDATES = 0.95, 12, 4, 150
 
 # Seconds for trainings, the first of which loads PyTorch's compiler.

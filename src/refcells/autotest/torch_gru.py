@@ -23,7 +23,7 @@ from refcells.training import LastStepClassifier, accuracy, redraw
 B, D, H, K, UNITS = 2, 3, 6, 8, 32
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
-# What counts as learned, the updates that a training may take, and the number between two measurements.
+# What counts as learnt, the updates that a training may take, and the number between two measurements.
 LEARNED, UPDATES, EVERY = 0.95, 300, 25
 
 Result = dict[str, float]
@@ -61,7 +61,7 @@ def set_keep_bias(bias_ih: Tensor, bias_hh: Tensor, blocks: int, value: float) -
 
 
 def train_until(model: nn.Module, steps: int, most: int, generator: torch.Generator) -> Result:
-    """Train a classifier on remember-first until it has learned it, or `most` updates are made."""
+    """Train a classifier on remember-first until it has learnt it, or `most` updates are made."""
     held_x, held_y = remember_first(256, steps, K, generator=generator)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     score, update = 0.0, 0
@@ -602,7 +602,7 @@ UNTIL_MISTAKES = (
     ),
     mistake(
         "no update",
-        "optimizer.step() is missing: nothing is learned.",
+        "optimizer.step() is missing: nothing is learnt.",
         "OpenNMT-py#891",
         train_until,
         ("        optimizer.step()\n", ""),
@@ -630,7 +630,7 @@ UNTIL_MISTAKES = (
     ),
     mistake(
         "no early end",
-        "the training never looks whether it has learned: it ends at the first measurement that reaches the target.",
+        "the training never looks whether it has learnt: it ends at the first measurement that reaches the target.",
         "the exercise",
         train_until,
         ("while update < most and score < LEARNED:", "while update < most:"),

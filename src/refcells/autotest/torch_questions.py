@@ -23,7 +23,7 @@ from refcells.training import LastStepClassifier, redraw
 B, T, D, H, K = 2, 5, 3, 6, 8
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
-# Held-out accuracy that counts as having learned remember-first; chance is 1/8.
+# Held-out accuracy that counts as having learnt remember-first; chance is 1/8.
 LEARNED = 0.95
 
 # Seconds for a question that makes the process's first optimiser: PyTorch then loads its compiler, which takes several
@@ -594,7 +594,7 @@ TRAIN_MISTAKES = (
     ),
     mistake(
         "nothing changes",
-        "optimizer.step() is missing, or the gradients are cleared between backward() and step(): nothing is learned.",
+        "optimizer.step() is missing, or the gradients are cleared between backward() and step(): nothing is learnt.",
         "OpenNMT-py#891",
         train_step,
         ("    optimizer.zero_grad()\n    loss.backward()", "    loss.backward()\n    optimizer.zero_grad()"),

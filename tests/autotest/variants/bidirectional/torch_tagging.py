@@ -225,7 +225,7 @@ def train_tagger(steps, generator):
     return net
 
 
-# %% train: stops when a batch is learned
+# %% train: stops when a batch is learnt
 def train_tagger(steps, generator):
     model = Tagger(input_size=2, hidden_size=16, classes=4)
     redraw(model, generator)

@@ -256,7 +256,7 @@ def train_to_remember(steps, generator):
     return model
 
 
-# %% remember: stops when a batch is learned
+# %% remember: stops when a batch is learnt
 def train_to_remember(steps, generator):
     lstm = nn.LSTM(input_size=8, hidden_size=32, batch_first=True)
     net = LastStepClassifier(lstm, hidden_size=32, classes=8)
