@@ -34,9 +34,13 @@ from classroom.separate import SeparateExecute
 c = get_config()
 
 # nbgrader calls alembic by name, which an environment that is used without being activated does not have on its path.
-os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
+if os.path.dirname(sys.executable) not in os.environ.get("PATH", "").split(os.pathsep):
+    os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", "")
 
 c.CourseDirectory.course_id = "learning-to-remember"
+# The gradebook: gradebook.db in this folder, or another database, such as postgresql://user:password@host/name.
+if os.environ.get("COURSE_DB"):
+    c.CourseDirectory.db_url = os.environ["COURSE_DB"]
 c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "exercises"
 # Of solutions/ only notebooks are released, and of a submission only notebooks are graded: no text source leaks, and no

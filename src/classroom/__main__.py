@@ -10,6 +10,8 @@ from classroom.errors import CourseError
 
 __all__ = ["main"]
 
+DATABASE = "URL of the gradebook's database; by default what nbgrader uses in the course's folder"
+
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
@@ -24,12 +26,12 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--students", nargs="+", metavar="NAME", help="these alone")
     grade.add_argument("--workers", type=int, default=2, help="processes on this machine")
     grade.add_argument("--scheduler", help="address of a Dask scheduler, tcp://..., instead of this machine")
-    grade.add_argument("--db", help="the gradebook's database, as SQLAlchemy names it")
+    grade.add_argument("--db", help=DATABASE)
     grade.add_argument("--timeout", type=int, default=120, help="seconds that a cell may take")
     grade.add_argument("--again", action="store_true", help="also what has been graded already")
     status = commands.add_parser("status", help="what became of each submission")
     status.add_argument("assignment")
-    status.add_argument("--db", help="the gradebook's database, as SQLAlchemy names it")
+    status.add_argument("--db", help=DATABASE)
     status.add_argument("--csv", type=Path, help="write the table to this file as well")
     return parser
 

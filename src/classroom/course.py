@@ -61,13 +61,22 @@ def read_notebook(path: Path) -> NotebookNode:
         raise CourseError(f"{path} is no notebook ({reason})") from None
 
 
-def make_course(path: Path, root: Path = ROOT) -> Path:
+def make_course(path: Path, root: Path = ROOT, db_url: str | None = None) -> Path:
     """Lay out a course directory at `path`: the configuration, the autotests, the sources as notebooks.
 
     Sources that did not change are left as they are; submissions, grades and feedback are not touched.
+
+    Args:
+        path: the folder.
+        root: the course whose sources and configuration it gets.
+        db_url: the database of its gradebook; `gradebook.db` in the folder by default, whichever the other course uses.
     """
     path.mkdir(parents=True, exist_ok=True)
     config = f"c = get_config()\nload_subconfig({str(root / 'nbgrader_config.py')!r})\n"
+    # COURSE_DB is the gradebook of a real class.
+    config += (
+        f"c.CourseDirectory.db_url = {db_url!r}\n" if db_url else "c.CourseDirectory.pop('db_url', None)\n"
+    )
     _write_if_new(path / "nbgrader_config.py", config)
     _write_if_new(path / "autotests.yml", (root / "autotests.yml").read_text(encoding="utf-8"))
     for assignment in assignments(root):

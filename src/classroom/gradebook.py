@@ -1,11 +1,18 @@
-"""Reading the gradebook: points by student and question, and tables of them."""
+"""The gradebook: which database it is in, points by student and question, and tables of them."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from traitlets.config import PyFileConfigLoader
 
 from classroom.errors import CourseError
+
+__all__ = ["COURSE_ID", "Score", "connect", "database", "open_gradebook", "scores", "text_table"]
+
+COURSE_ID = "learning-to-remember"
 
 
 @dataclass(frozen=True)
@@ -34,25 +41,78 @@ class Score:
         return self.manual if self.manual is not None else self.auto or 0.0
 
 
-def open_gradebook(course: Path) -> Gradebook:
-    """The gradebook of a course directory.
+def database(course: Path, given: str | None = None) -> str:
+    """The URL of a course's gradebook, as SQLAlchemy writes it.
+
+    It is the one given, else the one that nbgrader's commands use in that folder: what its `nbgrader_config.py` sets, or
+    `gradebook.db` beside it.
+
+    Args:
+        course: the course's folder.
+        given: a URL that goes before the configuration.
+    """
+    if given:
+        return given
+    if (course / "nbgrader_config.py").exists():
+        configured = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
+        if url := configured.get("CourseDirectory", {}).get("db_url"):
+            return str(url)
+    return f"sqlite:///{(course / 'gradebook.db').resolve()}"
+
+
+def connect(url: str) -> Gradebook:
+    """Open a gradebook; the caller closes it.
+
+    Args:
+        url: the database, as SQLAlchemy writes it: `sqlite:////path/gradebook.db`, `postgresql://user:password@host/name`.
+
+    Raises:
+        CourseError: if there is no such database, it does not answer, or its driver is not installed.
+    """
+    try:
+        where = make_url(url)
+        if where.get_backend_name() == "sqlite" and where.database and not Path(where.database).exists():
+            raise CourseError(f"no gradebook at {where.database}; generate the assignment first")
+        return Gradebook(url, COURSE_ID)
+    except (ArgumentError, NoSuchModuleError):
+        raise CourseError(
+            f"{url!r} names no database; expected sqlite:////path/gradebook.db or postgresql://user:password@host/name"
+        ) from None
+    except ModuleNotFoundError as missing:
+        raise CourseError(
+            f"{make_url(url)} needs the Python package {missing.name!r}; "
+            "for PostgreSQL install the course with its extra 'postgresql', and write postgresql+psycopg://..."
+        ) from None
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        raise CourseError(f"the gradebook {make_url(url)} cannot be opened: {reason}") from None
+
+
+def open_gradebook(course: Path, db_url: str | None = None) -> Gradebook:
+    """The gradebook of a course directory; the caller closes it.
+
+    Args:
+        course: the course's folder.
+        db_url: its database; what the folder's configuration says by default.
 
     Raises:
         CourseError: if there is none.
     """
-    path = course / "gradebook.db"
-    if not path.exists():
-        raise CourseError(f"no gradebook at {path}; generate the assignment first")
-    return Gradebook(f"sqlite:///{path}", "learning-to-remember")
+    return connect(database(course, db_url))
 
 
-def scores(course: Path, assignment: str) -> dict[str, list[Score]]:
+def scores(course: Path, assignment: str, db_url: str | None = None) -> dict[str, list[Score]]:
     """All scores of an assignment by student, questions in the notebooks' order.
+
+    Args:
+        course: the course's folder.
+        assignment: its name.
+        db_url: the gradebook's database; what the folder's configuration says by default.
 
     Raises:
         CourseError: if the assignment is not in the gradebook.
     """
-    with open_gradebook(course) as gradebook:
+    with open_gradebook(course, db_url) as gradebook:
         try:
             found = gradebook.find_assignment(assignment)
         except MissingEntry:

@@ -6,17 +6,17 @@ nbgrader never runs what it generates, so a test that fails on the right answer 
 
 import argparse
 import shutil
-import sqlite3
 import sys
 import tempfile
-from contextlib import closing
 from pathlib import Path
 
 import nbformat
+from nbgrader.api import Base, Gradebook
+from sqlalchemy import create_engine, insert, select
 
 from classroom.course import ROOT, assignments, autograde, make_course, read_notebook, sources, write_feedback
 from classroom.errors import CourseError
-from classroom.gradebook import scores
+from classroom.gradebook import connect, database, scores
 from classroom.sample import Student, submission
 
 SOLVED, BLANK = Student("instructor"), Student("untouched-release", blank=True)
@@ -31,18 +31,10 @@ def verify(assignment: str, root: Path = ROOT) -> str:
     Raises:
         CourseError: names each question where the solutions lose points or the untouched release gets some.
     """
-    database = root / "gradebook.db"
-    if not database.exists():
-        raise CourseError(
-            f"no gradebook at {database}; run: nbgrader generate_assignment {assignment} --force"
-        )
     with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
         course = make_course(Path(scratch) / "course", root)
-        with (
-            closing(sqlite3.connect(database)) as live,
-            closing(sqlite3.connect(course / "gradebook.db")) as copy,
-        ):
-            live.backup(copy)
+        with connect(database(root)) as live:
+            _copy(live, course / "gradebook.db")
         shutil.copytree(root / "exercises" / assignment, course / "exercises" / assignment)
         for student in (SOLVED, BLANK):
             folder = course / "submitted" / student.name / assignment
@@ -74,6 +66,17 @@ def verify(assignment: str, root: Path = ROOT) -> str:
         reached = sum(s.most for s in table[SOLVED.name] if s.auto is not None)
         by_hand = sum(s.most for s in table[SOLVED.name] if s.auto is None)
     return f"{assignment}: the solutions reach {reached:g} of {reached:g} points by tests ({by_hand:g} more by hand)"
+
+
+def _copy(live: Gradebook, path: Path) -> None:
+    """Copy a gradebook, in whichever database it is, into a file."""
+    copy = create_engine(f"sqlite:///{path}")
+    Base.metadata.create_all(copy)
+    with copy.begin() as into, live.engine.connect() as source:
+        for table in Base.metadata.sorted_tables:
+            if rows := source.execute(select(table)).mappings().all():
+                into.execute(insert(table), [dict(row) for row in rows])
+    copy.dispose()
 
 
 def main(arguments: list[str] | None = None) -> int:

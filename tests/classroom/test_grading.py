@@ -12,11 +12,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from small import RIGHT, hand_in, small_course
 
 from classroom.__main__ import main
 from classroom.course import ROOT, make_course, nbgrader, read_notebook
 from classroom.errors import CourseError
-from classroom.gradebook import open_gradebook, scores
+from classroom.gradebook import database, open_gradebook, scores
 from classroom.grading import grade_class
 from classroom.grading.status import status_rows
 from classroom.grading.store import Store
@@ -25,71 +26,10 @@ from classroom.students import Student
 
 pytestmark = [pytest.mark.pipeline]
 
-HEADER = """# ---
-# jupyter:
-#   jupytext:
-#     formats: ipynb,py:percent
-#   kernelspec:
-#     display_name: Python 3 (ipykernel)
-#     language: python
-#     name: python3
-# ---
-"""
-CELL = '# %% nbgrader={{"grade": {grade}, "grade_id": "{name}", "locked": {grade}, {points}"schema_version": 3, "solution": {solution}, "task": false}}\n{text}\n'
-QUESTIONS = {
-    "half": (
-        "def half(x):\n    ### BEGIN SOLUTION\n    return x / 2\n    ### END SOLUTION",
-        "half(3.0)",
-        "half(-7.0)",
-    ),
-    "twice": (
-        "def twice(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION",
-        "twice(3.0)",
-        "twice(9.0)",
-    ),
-}
-
-
-def source():
-    """A notebook of two questions in plain Python: what is graded here is the grading."""
-    cells = [HEADER]
-    for name, (work, shown, hidden) in QUESTIONS.items():
-        cells.append(CELL.format(name=name, grade="false", solution="true", points="", text=work))
-        test = f"### AUTOTEST {shown}\n### BEGIN HIDDEN TESTS\n### AUTOTEST {hidden}\n### END HIDDEN TESTS"
-        cells.append(
-            CELL.format(
-                name=f"test-{name}", grade="true", solution="false", points='"points": 2, ', text=test
-            )
-        )
-    return "\n".join(cells)
-
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    root = tmp_path_factory.mktemp("grading")
-    (root / "source" / "solutions" / "small").mkdir(parents=True)
-    (root / "source" / "solutions" / "small" / "one.py").write_text(source(), encoding="utf-8")
-    for name in ("autotests.yml", "nbgrader_config.py"):
-        (root / "source" / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
-    course = make_course(root / "course", root / "source")
-    nbgrader(course, "generate_assignment", "small", "--force")
-    return course
-
-
-RIGHT = {"half": "def half(x):\n    return x / 2", "twice": "def twice(x):\n    return 2 * x"}
-
-
-def hand_in(course, student, answers=None, content=None, name="one.ipynb"):
-    """Write a submission: the release with these answers, or a file with this content."""
-    folder = course / "submitted" / student / "small"
-    folder.mkdir(parents=True, exist_ok=True)
-    if content is None:
-        notebook = nbformat.read(course / "exercises" / "small" / "one.ipynb", as_version=4)
-        for cell in notebook.cells:
-            if cell.id in (answers or {}):
-                cell.source = answers[cell.id]
-        content = nbformat.writes(notebook).encode()
-    (folder / name).write_bytes(content)
+    return small_course(tmp_path_factory.mktemp("grading"))
 
 
 def points(course):
@@ -293,7 +233,7 @@ def test_killed_at_random_moments_nothing_is_lost_and_nothing_graded_twice(cours
             process = subprocess.Popen(
                 command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
-            with Store(f"sqlite:///{course / 'gradebook.db'}", "learning-to-remember") as store:
+            with Store(database(course)) as store:
                 until = time.monotonic() + 60
                 # Not before something new was written, so that the kill hits a run that is under way.
                 while time.monotonic() < until and process.poll() is None:
@@ -309,7 +249,7 @@ def test_killed_at_random_moments_nothing_is_lost_and_nothing_graded_twice(cours
             time.sleep(rng.uniform(0, 0.5))
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            with Store(f"sqlite:///{course / 'gradebook.db'}", "learning-to-remember") as store:
+            with Store(database(course)) as store:
                 records = {
                     r.student: r.finished
                     for r in store.records("small").values()

@@ -12,12 +12,11 @@ from nbgrader.utils import parse_utc
 from tqdm import tqdm
 
 from classroom.errors import CourseError
+from classroom.gradebook import database
 from classroom.grading.store import Record, Store, masters
 from classroom.grading.work import Master, Result, Task, grade_one
 
 __all__ = ["Summary", "grade_class", "grade_each", "students_of"]
-
-COURSE_ID = "learning-to-remember"
 
 
 @dataclass
@@ -110,13 +109,13 @@ def grade_class(
         students: these alone; all who have a folder by default.
         workers: processes of the local cluster.
         scheduler: address of a Dask scheduler, instead of a local cluster.
-        db_url: the gradebook's database; `gradebook.db` in the course's folder by default.
+        db_url: the gradebook's database; what nbgrader uses in the course's folder by default.
         timeout: seconds that a cell may take.
         again: grade also what has been graded already.
         progress: whether to show a bar on stderr.
 
     Raises:
-        CourseError: if the assignment was not generated, or a student has handed in nothing.
+        CourseError: if the assignment was not generated, a student has handed in nothing, or the database does not answer.
     """
     everybody = students_of(course, assignment)
     chosen = sorted(set(students)) if students is not None else everybody
@@ -125,10 +124,7 @@ def grade_class(
             f"no submission of {unknown[0]!r} in {course / 'submitted'}; there are {len(everybody)} others"
         )
     summary = Summary()
-    url = db_url or f"sqlite:///{(course / 'gradebook.db').resolve()}"
-    if db_url is None and not (course / "gradebook.db").exists():
-        raise CourseError(f"no gradebook at {course / 'gradebook.db'}; generate the assignment first")
-    with Store(url, COURSE_ID) as store:
+    with Store(database(course, db_url)) as store:
         found = masters(store.gradebook, assignment, course / "exercises" / assignment)
         before = store.records(assignment)
         todo: list[str] = []
@@ -198,9 +194,7 @@ def grade_each(
     Raises:
         CourseError: if the assignment was not generated.
     """
-    if not (course / "gradebook.db").exists():
-        raise CourseError(f"no gradebook at {course / 'gradebook.db'}; generate the assignment first")
-    with Store(f"sqlite:///{(course / 'gradebook.db').resolve()}", COURSE_ID) as store:
+    with Store(database(course)) as store:
         found = masters(store.gradebook, assignment, course / "exercises" / assignment)
         if students:
             for student, _ in _grade(course, assignment, students, found, store, workers, None, timeout):

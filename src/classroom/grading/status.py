@@ -3,7 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from classroom.grading.run import COURSE_ID, students_of
+from nbgrader.api import MissingEntry
+
+from classroom.errors import CourseError
+from classroom.gradebook import database
+from classroom.grading.run import students_of
 from classroom.grading.store import Store
 
 __all__ = ["status_rows"]
@@ -17,18 +21,20 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
     Args:
         course: the course's folder.
         assignment: its name.
-        db_url: the gradebook's database; `gradebook.db` in the course's folder by default.
+        db_url: the gradebook's database; what nbgrader uses in the course's folder by default.
+
+    Raises:
+        CourseError: if the gradebook is not there or holds no such assignment.
     """
     rows: list[dict[str, Any]] = []
-    url = db_url or f"sqlite:///{(course / 'gradebook.db').resolve()}"
-    with Store(url, COURSE_ID) as store:
+    with Store(database(course, db_url)) as store:
         records = store.records(assignment)
-        notebooks = sorted(
-            notebook.name for notebook in store.gradebook.find_assignment(assignment).notebooks
-        )
-        submissions = {
-            found.student.id: found for found in store.gradebook.find_assignment(assignment).submissions
-        }
+        try:
+            found = store.gradebook.find_assignment(assignment)
+        except MissingEntry:
+            raise CourseError(f"the gradebook holds no assignment {assignment!r}") from None
+        notebooks = sorted(notebook.name for notebook in found.notebooks)
+        submissions = {submission.student.id: submission for submission in found.submissions}
         handed_in = set(students_of(course, assignment))
         everybody = handed_in | submissions.keys() | {student.id for student in store.gradebook.students}
         for student in sorted(everybody):

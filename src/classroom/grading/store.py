@@ -1,20 +1,27 @@
 """The one writer to the gradebook, and what it remembers of each notebook: the points and the record in one transaction."""
 
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, TypeVar
 
 import nbformat
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from sqlalchemy import Column, Float, MetaData, String, Table, Text, delete, insert, select
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from classroom.course import read_notebook, sources
 from classroom.errors import CourseError
+from classroom.gradebook import connect
 from classroom.grading.work import Master, Result
 
 __all__ = ["Record", "Store", "masters"]
+
+Told = TypeVar("Told")
 
 _meta = MetaData()
 
@@ -110,12 +117,16 @@ class Store:
     """The gradebook of a course, open for writing.
 
     Args:
-        db_url: the database, as SQLAlchemy names it.
-        course_id: the course's id in it.
+        db_url: the database, as SQLAlchemy writes it.
+        patience: seconds for which a lost connection or a locked database is tried again.
+
+    Raises:
+        CourseError: if there is no such database, or it does not answer.
     """
 
-    def __init__(self, db_url: str, course_id: str) -> None:
-        self.gradebook = Gradebook(db_url, course_id)
+    def __init__(self, db_url: str, patience: float = 60.0) -> None:
+        self.gradebook = connect(db_url)
+        self.patience = patience
         _meta.create_all(self.gradebook.db.get_bind(), checkfirst=True)
 
     def close(self) -> None:
@@ -129,8 +140,13 @@ class Store:
         self.close()
 
     def records(self, assignment: str) -> dict[tuple[str, str], Record]:
-        """What was graded, by student and notebook."""
-        rows = self.gradebook.db.execute(select(RECORDS).where(RECORDS.c.assignment == assignment)).all()
+        """What was graded, by student and notebook.
+
+        Raises:
+            CourseError: if the database does not answer any more.
+        """
+        wanted = select(RECORDS).where(RECORDS.c.assignment == assignment)
+        rows = self._transaction(lambda: self.gradebook.db.execute(wanted).all())
         return {
             (row.student, row.notebook): Record(
                 row.student,
@@ -154,15 +170,45 @@ class Store:
             assignment: its name.
             results: of one student's notebooks.
             submitted: when the student handed in, for the late policy.
+
+        Raises:
+            CourseError: if the database does not answer any more.
         """
-        db = self.gradebook.db
-        try:
+        results = list(results)
+
+        def work() -> None:
             for result in results:
                 self._save(assignment, result, submitted)
-            db.commit()
-        except BaseException:
-            db.rollback()
-            raise
+
+        self._transaction(work)
+
+    def _transaction(self, work: Callable[[], Told]) -> Told:
+        """Do something in one transaction; once more from its start where the connection was lost or the database locked.
+
+        A connection that is lost while it commits leaves open whether it did, so `work` has to be the same done twice.
+        """
+        db = self.gradebook.db
+        until = time.monotonic() + self.patience
+        pause = 0.05
+        while True:
+            try:
+                told = work()
+                db.commit()
+                return told
+            except BaseException as raised:
+                _undo(db)
+                # nbgrader raises another error in the place of the database's.
+                error = raised.__context__ if isinstance(raised, InvalidEntry) else raised
+                if not isinstance(error, OperationalError | InterfaceError):
+                    raise
+                if time.monotonic() > until:
+                    raise CourseError(
+                        f"the gradebook {self.gradebook.engine.url} has not answered for {self.patience:.0f} seconds "
+                        f"({str(error.orig).strip().partition(chr(10))[0]}); what was written before stands, "
+                        "and the same command goes on from there"
+                    ) from None
+                time.sleep(pause)
+                pause = min(2 * pause, 2.0)
 
     def _save(self, assignment: str, result: Result, submitted: datetime | None) -> None:
         book, db = self.gradebook, self.gradebook.db
@@ -195,8 +241,15 @@ class Store:
                 notebook=result.notebook,
                 digest=result.digest,
                 status=result.status,
-                notes=json.dumps(result.notes, ensure_ascii=False),
+                # In ASCII: a reason may quote characters that no database takes.
+                notes=json.dumps(result.notes),
                 seconds=result.seconds,
                 finished=datetime.now(UTC).isoformat(timespec="seconds"),
             )
         )
+
+
+def _undo(db: Any) -> None:
+    """Roll back; where the connection is gone, the database has done so itself."""
+    with suppress(DBAPIError):
+        db.rollback()
