@@ -86,7 +86,8 @@ grader-report: $(RELEASE)
 site-report: $(SITE)
 	$(PY) tests/site/site_report.py $(REPORT)
 
-# Write constraints.txt anew from the newest versions that pyproject.toml allows.
+# Write constraints.txt anew from the newest versions that pyproject.toml allows. Use the oldest Python that is promised, 3.11.0
+# or Debian's 3.11.2 (make lock PYTHON=/usr/bin/python3): a later one may pin what they cannot install.
 lock:
 	$(PYTHON) -m venv --clear _build/lock && _build/lock/bin/python -m pip install --quiet ".[dev]"
 	_build/lock/bin/python -m pip freeze --exclude learning-to-remember | sed 's/+cpu$$//' > constraints.txt

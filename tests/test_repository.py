@@ -6,11 +6,13 @@ import re
 import stat
 import subprocess
 import tomllib
+from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -238,6 +240,24 @@ def test_every_direct_dependency_is_pinned_within_its_range():
         pin = pins().get(canonicalize_name(requirement.name))
         if pin is None or not requirement.specifier.contains(pin, prereleases=True):
             wrong[str(requirement)] = str(pin)
+    assert wrong == {}
+
+
+def test_pins_suit_the_oldest_python_that_is_promised():
+    """A pin that wants a later 3.11 than Debian's cannot be installed there, and pip's message does not say so."""
+    oldest = project()["requires-python"].removeprefix(">=")
+    seen, wrong = 0, {}
+    for name, pin in pins().items():
+        try:
+            installed = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        wanted = installed.metadata["Requires-Python"]
+        if Version(installed.version).public == pin.public and wanted:
+            seen += 1
+            if not SpecifierSet(wanted).contains(f"{oldest}.0"):
+                wrong[name] = wanted
+    assert seen > 50
     assert wrong == {}
 
 
