@@ -12,11 +12,13 @@ import ast
 import asyncio
 import builtins
 import contextlib
+import functools
 import io
 import time
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from jupyter_client.client import KernelClient
@@ -46,7 +48,8 @@ class KernelGone(OutOfBounds):
     """The student's kernel gives no answer any more; the message says why."""
 
 
-def free_names(source: str) -> set[str]:
+@functools.lru_cache(maxsize=1000)  # a class has the same test cells
+def free_names(source: str) -> frozenset[str]:
     """The names that a cell reads and does not define itself, builtins left out.
 
     Raises:
@@ -68,7 +71,7 @@ def free_names(source: str) -> set[str]:
             made.add(node.name)
         elif isinstance(node, ast.arg):
             made.add(node.arg)
-    return {name for name in read - made if not hasattr(builtins, name)}
+    return frozenset(name for name in read - made if not hasattr(builtins, name))
 
 
 class StudentFunction:
@@ -193,6 +196,7 @@ def _from_notebook(nb: NotebookNode) -> dict[str, _Locked]:
     }
 
 
+@functools.lru_cache(maxsize=1000)
 def _exercise(source: str) -> str | None:
     """The exercise that a test cell judges, if it forbids something."""
     for node in ast.walk(ast.parse(source)):
@@ -378,8 +382,9 @@ class SeparateExecute(Execute):
         if self._gone:
             raise KernelGone(self._gone)
         client: KernelClient = self.kc
+        # As an expression beside an empty cell: a kernel hashes, splits and transforms the text of a cell, slowly.
         code = f"__import__('refcells.autotest.student').autotest.student.publish({request!r}, globals())"
-        message = client.execute(code, store_history=False, allow_stdin=False, stop_on_error=False)
+        message = client.execute("", silent=True, user_expressions={"": code}, allow_stdin=False)
         until = time.monotonic() + seconds
         text: str | None = None
         while time.monotonic() < until:
@@ -420,10 +425,15 @@ class SeparateExecute(Execute):
 
 def _run(source: str, namespace: dict[str, Any]) -> Any:
     """Run a cell; gives the value of its last line if that is an expression."""
+    body, last = _compiled(source)
+    exec(body, namespace)
+    return None if last is None else eval(last, namespace)
+
+
+@functools.lru_cache(maxsize=1000)
+def _compiled(source: str) -> tuple[CodeType, CodeType | None]:
+    """A cell's code, and that of its last line apart if it is an expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<test>", "exec"), namespace)
-    if last is None:
-        return None
-    assert isinstance(last, ast.Expr)
-    return eval(compile(ast.Expression(last.value), "<test>", "eval"), namespace)
+    value = compile(ast.Expression(last.value), "<test>", "eval") if isinstance(last, ast.Expr) else None
+    return compile(tree, "<test>", "exec"), value

@@ -4,6 +4,9 @@ The server is Python's own forkserver, which has loaded NumPy, torch and ipykern
 loading them takes seconds.
 """
 
+import asyncio
+import atexit
+import functools
 import itertools
 import multiprocessing
 import os
@@ -12,15 +15,19 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
+from jupyter_client.asynchronous import AsyncKernelClient
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from jupyter_client.utils import ensure_async
 
 from classroom.sandbox.bundle import make_bundle
 from classroom.sandbox.confine import Limits, another_user, free_uid
@@ -28,7 +35,7 @@ from classroom.sandbox.kernel import PASSED, main
 
 __all__ = ["PRELOAD", "ConfinedKernelManager", "ConfinedProvisioner"]
 
-# What the server loads before it forks. Nothing of the course.
+# What the server loads before it forks. Nothing of the course; `warm` names more, and comes last.
 PRELOAD = [
     "numpy",
     "torch",
@@ -38,8 +45,19 @@ PRELOAD = [
     "matplotlib_inline.backend_inline",
 ]
 
+# Seconds between two looks at whether a kernel has come up or has ended.
+GLANCE = 0.005
+
 _numbers = itertools.count()
 _lock = threading.Lock()
+
+
+@functools.cache
+def _bundle(process: int) -> Path:
+    """The permitted modules, once for all kernels of a process: they may read them and no more."""
+    folder = Path(tempfile.mkdtemp(prefix="package-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return make_bundle(folder)
 
 
 @contextmanager
@@ -71,7 +89,7 @@ def _without_secrets() -> Iterator[None]:
 
 def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*PRELOAD, "classroom.sandbox.kernel"])
+    context.set_forkserver_preload([*PRELOAD, "classroom.sandbox.kernel", "classroom.sandbox.warm"])
     return context
 
 
@@ -116,7 +134,7 @@ class ConfinedProvisioner(LocalProvisioner):
         manager = self.parent
         assert isinstance(manager, ConfinedKernelManager)
         folder, uid = manager.folder, manager.uid
-        bundle = make_bundle(folder / "package")
+        bundle = _bundle(os.getpid())
         work = folder / "work"
         work.mkdir()
         if uid is not None:
@@ -133,7 +151,17 @@ class ConfinedProvisioner(LocalProvisioner):
         self.process = _Forked(process)
         self.pid = process.pid
         self.pgid = None
+        await self._come_up(manager)
         return self.connection_info
+
+    async def _come_up(self, manager: "ConfinedKernelManager") -> None:
+        """Wait until the kernel's sockets are there: a client that is too early tries again a tenth of a second later."""
+        sockets = [Path(f"{manager.ip}-{port}") for port in (manager.shell_port, manager.iopub_port)]
+        until = time.monotonic() + 60
+        while not all(socket.exists() for socket in sockets):
+            if await self.poll() is not None or time.monotonic() > until:
+                return  # whoever waits for the kernel is told by jupyter_client
+            await asyncio.sleep(GLANCE)
 
     async def send_signal(self, signum: int) -> None:
         """Signal the kernel; to kill, its whole session."""
@@ -143,6 +171,13 @@ class ConfinedProvisioner(LocalProvisioner):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signum)
         self.process.send_signal(signum)
+
+    async def kill(self, restart: bool = False) -> None:
+        """End the kernel and wait a moment for its end, which is near; the manager would look again much later."""
+        await super().kill(restart=restart)
+        until = time.monotonic() + 1
+        while await self.poll() is None and time.monotonic() < until:
+            await asyncio.sleep(GLANCE)
 
     async def cleanup(self, restart: bool = False) -> None:
         """End what is left of the user id's processes, and remove the folder."""
@@ -185,6 +220,35 @@ class _CourseSpecs(KernelSpecManager):
         )
 
 
+class _PromptClient(AsyncKernelClient):
+    """A client that starts as soon as the kernel answers, and does not listen for a while whether more comes."""
+
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
+        """Wait until a request is answered on both channels.
+
+        Raises:
+            RuntimeError: if the kernel ends before, or does not answer in time.
+        """
+        until = time.monotonic() + (timeout if timeout is not None else float("inf"))
+        while time.monotonic() < until:
+            asked = self.kernel_info()
+            try:
+                reply = await ensure_async(self.shell_channel.get_msg(timeout=1))
+                # Messages of an earlier request may come first; a subscription may be later than the first of all.
+                while True:
+                    told = await ensure_async(self.iopub_channel.get_msg(timeout=0.2))
+                    ours = told["parent_header"].get("msg_id") == asked
+                    if ours and told["content"].get("execution_state") == "idle":
+                        break
+            except Empty:
+                if not await ensure_async(self.is_alive()):
+                    raise RuntimeError("Kernel died before replying to kernel_info") from None
+                continue
+            self._handle_kernel_info_reply(reply)
+            return
+        raise RuntimeError(f"Kernel didn't respond in {timeout} seconds")
+
+
 class ConfinedKernelManager(AsyncKernelManager):
     """Manages one confined kernel, over Unix sockets in a folder that belongs to it."""
 
@@ -199,3 +263,4 @@ class ConfinedKernelManager(AsyncKernelManager):
         self.ip = str(self.sockets / "s")
         self.connection_file = str(self.sockets / "connection.json")
         self.kernel_spec_manager = _CourseSpecs()
+        self.client_factory = _PromptClient

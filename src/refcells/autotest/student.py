@@ -46,17 +46,15 @@ def _watched(probe: Callable[..., Any] | None, forbidden: str | None) -> Callabl
     return watched
 
 
-def _told(answer: Answer) -> dict[str, Any]:
-    """An answer as a dict of values that can be sent."""
+def _told(answer: Answer) -> str:
+    """An answer as text that can be sent."""
     told = {"problem": answer.problem, "reason": answer.reason, "results": None, "arguments": ()}
     if answer.problem is None:
         try:
-            told |= {"results": answer.results, "arguments": tuple(answer.arguments)}
-            wire.dumps(told)
+            return wire.dumps(told | {"results": answer.results, "arguments": tuple(answer.arguments)})
         except wire.Unspeakable as error:
             told |= {"problem": f"its result cannot be read: {error}", "reason": str(error)}
-            told |= {"results": None, "arguments": ()}
-    return told
+    return wire.dumps(told)
 
 
 def reply(request: str, namespace: dict[str, Any]) -> str:
@@ -92,11 +90,11 @@ def reply(request: str, namespace: dict[str, Any]) -> str:
             return work(*arguments, **keywords)
 
         [answer] = answers(work, call, [tuple(asked["arguments"])], False, asked.get("seconds", SECONDS))
-        return wire.dumps(_told(answer))
+        return _told(answer)
     cases = [tuple(case) for case in asked["cases"]]
     probe = _watched(_probe(asked["probe"]), asked.get("forbidden"))
     came = answers(work, probe, cases, asked["quiet"], asked["seconds"])
-    return wire.dumps([_told(answer) for answer in came])
+    return wire.list_of(_told(answer) for answer in came)
 
 
 def publish(request: str, namespace: dict[str, Any]) -> None:

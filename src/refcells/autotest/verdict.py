@@ -353,6 +353,9 @@ def _same(old: Any, new: Any) -> bool:
     """Whether an argument holds what it held."""
     if isinstance(old, int | float | str) or old is None:
         return True
+    if type(old).__module__ == "numpy" and type(old) is type(new) and old.dtype == new.dtype:
+        if old.shape == new.shape and old.tobytes() == new.tobytes():
+            return True
     try:
         return numbers(old) == numbers(new)
     except Unreadable:

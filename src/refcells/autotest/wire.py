@@ -5,12 +5,14 @@ kind arrives as a mere `Opaque` with its type's name, so that a message can stil
 """
 
 import base64
+import functools
 import io
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["MOST", "Opaque", "Unspeakable", "dumps", "loads"]
+__all__ = ["MOST", "Opaque", "Unspeakable", "dumps", "list_of", "loads"]
 
 # Characters of one message: a thousand times what any question needs.
 MOST = 64 * 2**20
@@ -41,9 +43,24 @@ def _array(value: Any) -> dict[str, Any]:
 
     if value.dtype.hasobject or value.dtype.names:
         raise Unspeakable(f"an array of dtype {value.dtype} came; expected numbers")
+    array = np.asarray(value)
+    if array.flags.c_contiguous:
+        content = _header(array.dtype, array.shape) + array.tobytes()
+    else:
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, array, allow_pickle=False)
+        content = buffer.getvalue()
+    return {"": "array", "npy": base64.b64encode(content).decode("ascii")}
+
+
+@functools.lru_cache(maxsize=1000)
+def _header(dtype: Any, shape: tuple[int, ...]) -> bytes:
+    """What stands before an array's numbers in a .npy file; few kinds of arrays make most of all messages."""
+    import numpy as np
+
     buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.asarray(value), allow_pickle=False)
-    return {"": "array", "npy": base64.b64encode(buffer.getvalue()).decode("ascii")}
+    np.lib.format.write_array(buffer, np.empty(shape, dtype), allow_pickle=False)
+    return buffer.getvalue()[: buffer.tell() - math.prod(shape) * dtype.itemsize]
 
 
 def _pack(value: Any, depth: int = 0) -> Any:
@@ -73,14 +90,24 @@ def _read_array(content: bytes) -> Any:
     """An array of numbers or text from .npy bytes, whose header may lie about how many there are."""
     import numpy as np
 
-    buffer = io.BytesIO(content)
-    version = np.lib.format.read_magic(buffer)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    shape, _, dtype = read[version](buffer)
-    if dtype.kind not in "biufcSU" or math.prod(shape) * dtype.itemsize != len(content) - buffer.tell():
+    # Version, and the header's length, stand in the first ten bytes; twelve in version 2, which only records have.
+    length = 10 + int.from_bytes(content[8:10], "little")
+    shape, columns_first, dtype = _read_header(content[:length])
+    if dtype.kind not in "biufcSU" or math.prod(shape) * dtype.itemsize != len(content) - length:
         raise Unspeakable(f"an array of dtype {dtype} and shape {shape} in {len(content)} bytes")
-    buffer.seek(0)
-    return np.lib.format.read_array(buffer, allow_pickle=False)
+    array = np.frombuffer(content, dtype, math.prod(shape), length) if math.prod(shape) else np.empty(0, dtype)
+    return array.reshape(shape, order="F" if columns_first else "C").copy("K")
+
+
+@functools.lru_cache(maxsize=1000)
+def _read_header(header: bytes) -> tuple[tuple[int, ...], bool, Any]:
+    """Shape, order and dtype from what stands before an array's numbers."""
+    import numpy as np
+
+    buffer = io.BytesIO(header)
+    if np.lib.format.read_magic(buffer) != (1, 0):
+        raise Unspeakable("an array in a version of the format that numbers do not need")
+    return np.lib.format.read_array_header_1_0(buffer)
 
 
 def _unpack(value: Any) -> Any:
@@ -133,3 +160,8 @@ def loads(text: Any) -> Any:
         raise
     except Exception as error:
         raise Unspeakable(f"a malformed message ({type(error).__name__})") from None
+
+
+def list_of(texts: Iterable[str]) -> str:
+    """The text of a list whose parts `dumps` has made texts of."""
+    return '{"": "list", "parts": [' + ", ".join(texts) + "]}"
