@@ -1,6 +1,7 @@
 """Grading an assignment: what is new goes to the workers, what comes back goes to the gradebook."""
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ from classroom.grading.store import Record, Store, masters
 from classroom.grading.work import Master, Result, Task, grade_one
 
 __all__ = ["Summary", "grade_class", "grade_each", "students_of"]
+
+
+# How often the grader asks how many workers there are.
+SECONDS_TO_LOOK = 10.0
 
 
 @dataclass
@@ -66,8 +71,8 @@ def _tasks(course: Path, assignment: str, student: str, found: list[Master], tim
 
 
 @contextmanager
-def _pool(workers: int, scheduler: str | None) -> Iterator[Callable[[Task], Any]]:
-    """Something that takes tasks: a Dask cluster of this machine's, or the one at an address."""
+def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task], Any], Callable[[], int]]]:
+    """A Dask cluster of this machine's, or the one at an address: what takes tasks, and what tells how many it works on."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -82,7 +87,10 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[Callable[[Task], Any]
     client = Client(cluster or scheduler, timeout="30s")
     try:
         # A worker that dies with a task, which no submission should be able to do, gets it once more.
-        yield lambda task: client.submit(grade_one, task, pure=False, retries=1)
+        yield (
+            lambda task: client.submit(grade_one, task, pure=False, retries=1),
+            lambda: sum(client.nthreads().values()),
+        )
     finally:
         client.close()
         if cluster is not None:
@@ -164,13 +172,16 @@ def _grade(
     from distributed import as_completed
 
     waiting: dict[str, list[Result]] = {}
-    with _pool(min(workers, len(todo) * len(found)), scheduler) as submit:
+    with _pool(min(workers, len(todo) * len(found)), scheduler) as (submit, width):
         queue = (task for student in todo for task in _tasks(course, assignment, student, found, timeout))
-        # Not all at once: a class of hundreds stays on the disk until its turn comes.
-        coming = as_completed([submit(task) for task in itertools.islice(queue, 2 * workers + 2)])
+        # Not all at once: a class of hundreds stays on the disk until its turn comes. Workers may join and leave.
+        most, looked = 2 * width() + 2, time.monotonic()
+        coming = as_completed([submit(task) for task in itertools.islice(queue, most)])
         for future in coming:
             result = future.result()
-            if (task := next(queue, None)) is not None:
+            if time.monotonic() - looked > SECONDS_TO_LOOK:
+                most, looked = 2 * width() + 2, time.monotonic()
+            for task in itertools.islice(queue, max(most - coming.count(), 0)):
                 coming.add(submit(task))
             results = waiting.setdefault(result.student, [])
             results.append(result)

@@ -35,7 +35,7 @@ def make_bundle(folder: Path) -> Path:
     for path in [*(source / name for name in KEPT), *sorted(source.glob(PROBES))]:
         shutil.copyfile(path, package / path.relative_to(source))
     (package / "autotest" / "__init__.py").write_text(AUTOTEST, encoding="utf-8")
-    # So that no kernel has to compile them. The times of copies differ from the sources', but theirs are what is recorded.
+    # So that no kernel has to compile them, and none may write here.
     compileall.compile_dir(folder, quiet=2)
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755 if path.is_dir() else 0o644)

@@ -353,8 +353,10 @@ def _same(old: Any, new: Any) -> bool:
     """Whether an argument holds what it held."""
     if isinstance(old, int | float | str) or old is None:
         return True
-    if type(old).__module__ == "numpy" and type(old) is type(new) and old.dtype == new.dtype:
-        if old.shape == new.shape and old.tobytes() == new.tobytes():
+    if type(old).__module__ == "numpy" and type(old) is type(new):
+        # The usual case, and quicker than number by number.
+        told = [(array.dtype, array.shape, array.tobytes()) for array in (old, new)]
+        if told[0] == told[1]:
             return True
     try:
         return numbers(old) == numbers(new)

@@ -59,8 +59,9 @@ def _header(dtype: Any, shape: tuple[int, ...]) -> bytes:
     import numpy as np
 
     buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.empty(shape, dtype), allow_pickle=False)
-    return buffer.getvalue()[: buffer.tell() - math.prod(shape) * dtype.itemsize]
+    told = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, told)
+    return buffer.getvalue()
 
 
 def _pack(value: Any, depth: int = 0) -> Any:
@@ -95,7 +96,9 @@ def _read_array(content: bytes) -> Any:
     shape, columns_first, dtype = _read_header(content[:length])
     if dtype.kind not in "biufcSU" or math.prod(shape) * dtype.itemsize != len(content) - length:
         raise Unspeakable(f"an array of dtype {dtype} and shape {shape} in {len(content)} bytes")
-    array = np.frombuffer(content, dtype, math.prod(shape), length) if math.prod(shape) else np.empty(0, dtype)
+    array = (
+        np.frombuffer(content, dtype, math.prod(shape), length) if math.prod(shape) else np.empty(0, dtype)
+    )
     return array.reshape(shape, order="F" if columns_first else "C").copy("K")
 
 
