@@ -1,4 +1,4 @@
-"""Command line: `classroom grade ASSIGNMENT`, `classroom status ASSIGNMENT`."""
+"""Command line: `classroom grade ASSIGNMENT`, and what can be asked about it afterwards."""
 
 import argparse
 import csv
@@ -33,6 +33,25 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("assignment")
     status.add_argument("--db", help=DATABASE)
     status.add_argument("--csv", type=Path, help="write the table to this file as well")
+    report = commands.add_parser("report", help="one page about a graded assignment, for instructors")
+    report.add_argument("assignment")
+    report.add_argument(
+        "--out", type=Path, help="the file to write; _build/reports/ASSIGNMENT.html in the course by default"
+    )
+    report.add_argument("--db", help="the gradebook's database, as SQLAlchemy names it")
+    similar = commands.add_parser("similar", help="answers that share much, to look at side by side")
+    similar.add_argument("assignment")
+    similar.add_argument(
+        "--threshold", type=float, default=0.75, help="share of an answer's code from which it is shown; 0.75"
+    )
+    similar.add_argument(
+        "--prose-threshold", type=float, default=0.4, help="the same for answers in words; 0.4"
+    )
+    similar.add_argument(
+        "--out",
+        type=Path,
+        help="the file to write; _build/reports/ASSIGNMENT-similar.html in the course by default",
+    )
     return parser
 
 
@@ -42,6 +61,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.command == "grade":
             return _grade(options)
+        if options.command == "report":
+            return _report(options)
+        if options.command == "similar":
+            return _similar(options)
         return _status(options)
     except CourseError as error:
         print(f"classroom: {error}", file=sys.stderr)
@@ -87,6 +110,36 @@ def _status(options: argparse.Namespace) -> int:
     widths = {name: max([len(name), *(len(str(row[name])) for row in rows)]) for name in columns[:-1]}
     for row in [dict(zip(columns, columns, strict=True)), *rows]:
         print("  ".join(str(row[name]).ljust(widths[name]) for name in columns[:-1]) + f"  {row['notes']}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from classroom.class_report import write_report
+
+    course = options.course.resolve()
+    out = options.out or course / "_build" / "reports" / f"{options.assignment}.html"
+    numbers = write_report(course, options.assignment, out, options.db)
+    print(
+        f"{len(numbers.students)} students; {numbers.waiting} answers wait, {len(numbers.apart)} students have no total"
+    )
+    print(f"report  {out}")
+    return 0
+
+
+def _similar(options: argparse.Namespace) -> int:
+    from classroom.similar import text_table, write_similar
+
+    course = options.course.resolve()
+    out = options.out or course / "_build" / "reports" / f"{options.assignment}-similar.html"
+    found = write_similar(
+        course,
+        options.assignment,
+        out,
+        code_share=options.threshold,
+        prose_share=options.prose_threshold,
+    )
+    print(text_table(found))
+    print(f"side by side  {out}")
     return 0
 
 

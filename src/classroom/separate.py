@@ -38,7 +38,10 @@ from refcells.autotest.forbidden import FORBIDDEN, forbidden_in, refused
 from refcells.autotest.limits import SECONDS, OutOfBounds, limited
 from refcells.autotest.student import MIME
 
-__all__ = ["KernelGone", "SeparateExecute", "StudentFunction", "free_names"]
+__all__ = ["FINDING", "KernelGone", "SeparateExecute", "StudentFunction", "free_names"]
+
+# Where a failed test cell's metadata name the question and, where the results are those of a known mistake, the mistake.
+FINDING = "finding"
 
 # Seconds beyond a question's own that a message may take on a busy machine.
 MARGIN = 20.0
@@ -320,15 +323,18 @@ class SeparateExecute(Execute):
         loop = asyncio.get_running_loop()
         exercise = _exercise(source)
         problem = refused(FORBIDDEN[exercise], self._answer, self._above) if exercise else None
+        cell.metadata.pop(FINDING, None)  # never what a submission says of itself
         if problem:
             cell.outputs = [_error("WrongAnswer", f"Not right yet. {problem}")]
         else:
             link = _Link(self, loop, exercise)
-            cell.outputs = await asyncio.to_thread(self._outputs, source, link)
+            cell.outputs, found = await asyncio.to_thread(self._outputs, source, link)
+            if found:
+                cell.metadata[FINDING] = found
         cell.execution_count = None
 
-    def _outputs(self, source: str, link: _Link) -> list[NotebookNode]:
-        """The outputs of a test cell: what it printed, and its error if it fails."""
+    def _outputs(self, source: str, link: _Link) -> tuple[list[NotebookNode], dict[str, str]]:
+        """The outputs of a test cell, what it printed and its error if it fails, and what the verdict recognised."""
         namespace = dict(self._trusted)
         out = io.StringIO()
         try:
@@ -338,20 +344,20 @@ class SeparateExecute(Execute):
             with contextlib.redirect_stdout(out):
                 value = _run(source, namespace)
         except WrongAnswer as wrong:
-            return [
-                new_output(
-                    "error", ename="WrongAnswer", evalue=str(wrong), traceback=wrong._render_traceback_()
-                )
-            ]
+            shown = new_output(
+                "error", ename="WrongAnswer", evalue=str(wrong), traceback=wrong._render_traceback_()
+            )
+            found = {"question": wrong.question, "mistake": wrong.mistake}
+            return [shown], {key: value for key, value in found.items() if value}
         except OutOfBounds as stopped:
-            return [_error(type(stopped).__name__, f"Not right yet. {stopped}")]
+            return [_error(type(stopped).__name__, f"Not right yet. {stopped}")], {}
         except Exception as error:
             lines = traceback.format_exception_only(error)
-            return [new_output("error", ename=type(error).__name__, evalue=str(error), traceback=lines)]
+            return [new_output("error", ename=type(error).__name__, evalue=str(error), traceback=lines)], {}
         outputs = [new_output("stream", name="stdout", text=text)] if (text := out.getvalue()) else []
         if isinstance(value, int | float) and not isinstance(value, bool):
             outputs.append(new_output("execute_result", data={"text/plain": repr(float(value))}))
-        return outputs
+        return outputs, {}
 
     def _students(self, names: list[str], link: _Link) -> dict[str, Any]:
         """What stands for the student's names in a test cell."""

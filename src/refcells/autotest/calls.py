@@ -18,7 +18,17 @@ __all__ = ["Answer", "Unfit", "WrongAnswer", "answers", "raised", "reason"]
 
 
 class WrongAnswer(AssertionError):
-    """A failed test. A notebook shows its message alone, without the frames of the course's own code."""
+    """A failed test. A notebook shows its message alone, without the frames of the course's own code.
+
+    Args:
+        message: what is wrong, in the student's terms.
+        question: the question that was judged, if one was.
+        mistake: name of the known mistake whose results these are, if any.
+    """
+
+    def __init__(self, message: str = "", question: str = "", mistake: str | None = None) -> None:
+        super().__init__(message)
+        self.question, self.mistake = question, mistake
 
     def _render_traceback_(self) -> list[str]:
         return [f"Not right yet. {self}"]

@@ -119,7 +119,7 @@ def check(call: Callable[[], Any], expected: str, message: str) -> None:
     value = actual.value if isinstance(actual, _Shown) else actual
     if isinstance(value, Verdict):
         if not value.passed:
-            raise WrongAnswer(value.message)
+            raise WrongAnswer(value.message, value.question, value.mistake)
         return
     _compare(value, actual, expected, message)
 

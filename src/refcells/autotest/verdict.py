@@ -42,11 +42,13 @@ class Verdict:
         passed: whether all cases agree.
         message: what is wrong, in under ten lines; empty if nothing is.
         mistake: name of the known mistake whose results these are, if any.
+        question: the question's name.
     """
 
     passed: bool
     message: str = ""
     mistake: str | None = None
+    question: str = ""
 
     def __repr__(self) -> str:
         return "passed" if self.passed else f"failed: {self.message}"
@@ -198,12 +200,12 @@ def judge(name: str, work: Callable[..., Any], seed: int = 0) -> Verdict:
     """
     asked = question(name)
     if not callable(work):
-        return Verdict(False, f"{asked.called} is {_brief(work)}; expected a function")
+        return Verdict(False, f"{asked.called} is {_brief(work)}; expected a function", question=name)
     cases = asked.cases(seed)
     outcomes = _outcomes(asked, work, cases)
     wrong = [outcome for outcome in outcomes if outcome.problem]
     if not wrong:
-        return Verdict(True)
+        return Verdict(True, question=name)
     first = wrong[0]
     same = len(outcomes) == len(cases) and len({outcome.problem for outcome in outcomes}) == 1
     if same:
@@ -220,7 +222,7 @@ def judge(name: str, work: Callable[..., Any], seed: int = 0) -> Verdict:
     known = _recognise(asked, outcomes) if len(outcomes) == len(cases) else None
     if known:
         lines.append(f"This is what comes out when {known.hint}")
-    return Verdict(False, "\n".join(lines), known.name if known else None)
+    return Verdict(False, "\n".join(lines), known.name if known else None, name)
 
 
 def _recognise(asked: Question, outcomes: Sequence[_Outcome]) -> Mistake | None:
