@@ -411,28 +411,27 @@ def _times(numbers: ClassNumbers) -> None:
 
 def _mistakes(numbers: ClassNumbers, autograded: Path) -> None:
     """What failed tests said, from the notebooks as they were graded."""
-    named: dict[tuple[str, str], dict[tuple[str, str], set[str]]] = {}
+    named: dict[str, dict[tuple[str, str], set[str]]] = {}
+    asked: dict[tuple[str, str, str], str] = {}
     other: dict[tuple[str, str, str], set[str]] = {}
-    hints: dict[tuple[str, str], str] = {}
     for one in numbers.submissions:
         path = autograded / one.student / numbers.assignment / f"{one.notebook}.ipynb"
         if not one.counts or not path.is_file():
             continue
         for cell, question, mistake, message in _failed(read_notebook(path)):
             if mistake:
-                key = question, mistake
-                if key not in hints:
-                    hints[key] = _hint(question, mistake)
-                where = named.setdefault((mistake, hints[key]), {})
-                where.setdefault((one.notebook, cell), set()).add(one.student)
+                named.setdefault(mistake, {}).setdefault((one.notebook, cell), set()).add(one.student)
+                asked[mistake, one.notebook, cell] = question
             else:
                 other.setdefault((one.notebook, cell, message), set()).add(one.student)
-    for (name, hint), places in named.items():
+    for name, places in named.items():
         students = sorted(set().union(*places.values()))
         counted = sorted((-len(who), notebook, cell) for (notebook, cell), who in places.items())
         tests = tuple((notebook, cell, -count) for count, notebook, cell in counted)
+        # The catalogue words a mistake for each question; the words of the one that it was named most often in.
+        hint = _hint(asked[name, tests[0][0], tests[0][1]], name)
         numbers.misconceptions.append(Misconception(name, hint, tuple(students), tests))
-    numbers.misconceptions.sort(key=lambda found: (-len(found.students), found.name, found.hint))
+    numbers.misconceptions.sort(key=lambda found: (-len(found.students), found.name))
     order = {(question.notebook, question.name): place for place, question in enumerate(numbers.questions)}
     numbers.failures = sorted(
         (Failure(*key, tuple(sorted(who))) for key, who in other.items()),

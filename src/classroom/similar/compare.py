@@ -52,7 +52,7 @@ class Answer:
         question: the answer cell's grade id.
         text: as it was written.
         course: whether it is the course's.
-        prints: its fingerprints, and where each stands in the text.
+        prints: its fingerprints, and where the tokens of each stand in the text.
     """
 
     owner: str
@@ -173,7 +173,7 @@ def _prints(
     places: dict[tuple[str, ...], list[Span]] = defaultdict(list)
     for gram in found:
         if gram.key not in without:
-            places[gram.key].append((gram.start, gram.end))
+            places[gram.key].extend(gram.spans)
     return {key: tuple(spans) for key, spans in places.items()}
 
 

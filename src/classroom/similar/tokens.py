@@ -37,13 +37,11 @@ class Gram:
 
     Attributes:
         key: what is compared: the tokens, chosen names replaced by the place of their first occurrence in the row.
-        start: where it begins in the answer.
-        end: where it ends.
+        spans: where its tokens stand in the answer.
     """
 
     key: tuple[str, ...]
-    start: int
-    end: int
+    spans: tuple[tuple[int, int], ...]
 
 
 _LEXER = PythonLexer()
@@ -119,7 +117,7 @@ def grams(tokens: list[Token], size: int) -> list[Gram]:
         key = tuple(
             names.setdefault(token.text, f"\0{len(names)}") if token.free else token.text for token in row
         )
-        found.append(Gram(key, row[0].start, row[-1].end))
+        found.append(Gram(key, tuple((token.start, token.end) for token in row)))
     return found
 
 
