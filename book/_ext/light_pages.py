@@ -37,6 +37,13 @@ _NEAR = (
     "n&&(e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1)}));\n"
 )
 
+# On paper, a page is light whatever the screen shows: colours of code and boxes too.
+PRINT = """
+(d => {
+  addEventListener("beforeprint", () => { d.screen = d.theme; d.theme = "light"; });
+  addEventListener("afterprint", () => { d.theme = d.screen || d.theme; });
+})(document.documentElement.dataset);"""
+
 # Scripts that no page loads any more, and maps that only a debugger reads.
 LEFT_BEHIND = ("scripts/fontawesome.js", "scripts/*.map", "scripts/*.LICENSE.txt", "styles/*.map")
 
@@ -124,7 +131,7 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
         html = pattern.sub(better, html)
     if not search:
         html = _SEARCH.sub("", html)
-        html = _OPTIONS.sub(lambda _: f"<script>{options}</script>", html)
+        html = _OPTIONS.sub(lambda _: f"<script>{options}{PRINT}</script>", html)
         html = _SCRIPT.sub(r"<script defer\1></script>", html)
     article = max(html.find("<article"), 0)
     below = html.find("<h2", article)

@@ -49,6 +49,12 @@ def rename(node: nodes.Element, page: str) -> None:
 class SinglePage(SingleFileHTMLBuilder):
     """Sphinx's builder of one page, its anchors told apart."""
 
+    def init(self) -> None:
+        """Know every node that pages in HTML may hold, also where an extension names this builder for some of its own."""
+        super().init()
+        known = self.app.registry.translation_handlers
+        known[self.name] = {**known.get(self.format, {}), **known.get(self.name, {})}
+
     def get_outfilename(self, pagename: str) -> str:
         """The page stands above the folders that it names: links to pictures and styles are relative to there."""
         if pagename == self.config.root_doc:

@@ -120,7 +120,14 @@ async ({title, subtitle, site, width}) => {
 """
 
 STYLE = """
+html { font-size: 12.5px; }
 html, body { background: #fff !important; height: auto; overflow: visible; }
+body { font-size: 1rem; }
+/* A shadow is printed as a picture; a frame that may not be broken leaves half a sheet empty. */
+*, *::before, *::after { box-shadow: none !important; text-shadow: none !important; }
+main.pdf :is(div.highlight, .cell, .cell_input, .cell_output, .admonition, .sd-card) { break-inside: auto; }
+main.pdf :is(p, pre) { orphans: 3; widows: 3; }
+main.pdf .admonition { border: 1px solid #c9d3dc; border-left: 4px solid var(--pst-color-primary); }
 main.pdf, main.pdf article { display: block; max-width: none; width: auto; margin: 0; padding: 0; overflow: visible; }
 main.pdf .pdf-page { break-before: page; }
 main.pdf .pdf-page .pdf-page { break-before: page; }

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 
 from refcells import figures, gru_backward, gru_forward, gru_reset_after_forward, gru_step_backward  # noqa: E402
 from refcells.experiments import load  # noqa: E402
-from refcells.figures import gru_measure, remember  # noqa: E402
+from refcells.figures import gru_measure, remember, style  # noqa: E402
 from refcells.figures.gru_measure import TERMS, jacobian_terms, measure_terms  # noqa: E402
 
 
@@ -206,7 +206,7 @@ class TestFigures:
             for patch in axes.patches
         }
         assert shades[0, 0][:3] == (1.0, 1.0, 1.0)
-        assert mpl.colors.to_hex(shades[1, 0]) == "#0b62a8"
+        assert mpl.colors.to_hex(shades[1, 0]) == style.COLOURS["blue"]
 
 
 class TestKeptExperiments:

@@ -57,7 +57,7 @@ def test_a_page_keeps_what_it_needs(pages, sources):
     for gone in ("fontawesome.js", 'rel="preload"', "searchtools", "searchindex", "documentation_options.js"):
         assert gone not in got
     assert got.count('name="viewport"') == 1
-    assert "<script>const OPTIONS = 1;</script>" in got
+    assert f"<script>const OPTIONS = 1;{pages.PRINT}</script>" in got
     assert '<script defer src="../_static/doctools.js?v=1"></script>' in got
     assert '<script defer data-prefix="p" src="../_static/design-tabs.js"></script>' in got
     assert '<script defer src="../_static/scripts/bootstrap.js"></script>' in got

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from built_site import ROOT
 
 pytestmark = pytest.mark.site
@@ -46,8 +47,8 @@ def build_command() -> list[str]:
     return shlex.split(found[0])
 
 
-def built(folder: Path, body: str, **pages: str) -> subprocess.CompletedProcess[str]:
-    """Build a book whose first page holds `body`, and further `pages` by name, with the course's configuration."""
+def laid_out(folder: Path, body: str, **pages: str) -> None:
+    """Write a book whose first page holds `body`, and further `pages` by name, with the course's configuration."""
     shutil.copy(ROOT / "_config.yml", folder / "_config.yml")
     (folder / "book").mkdir()
     for name in ("_ext", "_static"):
@@ -59,12 +60,17 @@ def built(folder: Path, body: str, **pages: str) -> subprocess.CompletedProcess[
     (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index\n" + chapters, encoding="utf-8")
     for name, text in {"index": body, **pages}.items():
         (folder / "book" / f"{name}.md").write_text(HEAD + text, encoding="utf-8")
+
+
+def built(folder: Path, body: str, **pages: str) -> subprocess.CompletedProcess[str]:
+    """Write such a book and build it."""
+    laid_out(folder, body, **pages)
     return build(folder)
 
 
-def build(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command that `make` runs, in a folder that holds a book."""
-    environment = dict(os.environ)
+def build(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the command that `make` runs, in a folder that holds a book, with `variables` in its environment."""
+    environment = {**os.environ, **variables}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment.get('PATH', '')}"
     program, *arguments = build_command()
     done = subprocess.run(
@@ -175,3 +181,53 @@ def test_a_faulty_page_among_others_is_named(tmp_path, statement, reason):
     assert any("faulty.md" in line for line in complaints), output
     assert not any("sound.md" in line for line in complaints), output
     assert reason in output, output
+
+
+TABLE = """The notebook, and where else it opens.
+
+| notebook | what it asks |
+| --- | --- |
+| {download}`one.ipynb <../exercises/lstm/one.ipynb>` | a gate |
+"""
+
+
+def test_a_book_with_addresses_names_them(tmp_path):
+    """With the repository's address in its one place, notebooks open elsewhere; with the site's, pages name themselves."""
+    laid_out(
+        tmp_path,
+        TABLE,
+        two="A page of its own, with a sentence that is long enough to stand as its description.\n",
+    )
+    (tmp_path / "exercises" / "lstm").mkdir(parents=True)
+    (tmp_path / "exercises" / "lstm" / "one.ipynb").write_text("{}", encoding="utf-8")
+    config = tmp_path / "_config.yml"
+    given = config.read_text(encoding="utf-8")
+    assert given.count('  url: ""') == 1
+    config.write_text(given.replace('  url: ""', "  url: https://github.com/some/course"), encoding="utf-8")
+    done = build(tmp_path, SITE_URL="https://course.example/reader/")
+    assert done.returncode == 0, done.stdout + done.stderr
+    html = tmp_path / "_build" / "html"
+
+    page = BeautifulSoup((html / "book" / "index.html").read_text(encoding="utf-8"), "html.parser")
+    led = {link.get_text(): link["href"] for link in page.select("article a.reference.external")}
+    assert led["Colab"].endswith("/github/some/course/blob/main/exercises/lstm/one.ipynb")
+    assert led["Binder"].endswith("/gh/some/course/main?urlpath=lab/tree/exercises/lstm/one.ipynb")
+    first = page.select_one(".run-elsewhere pre").get_text()
+    assert first.startswith("%pip install")
+    assert "git+https://github.com/some/course@main" in first
+
+    def said(soup, **which):
+        return [tag["content"] for tag in soup.find_all("meta", attrs=which)]
+
+    (card,) = said(page, property="og:image")
+    assert card == "https://course.example/reader/_static/card.png"
+    assert (html / "_static" / "card.png").is_file()
+    assert said(page, property="og:url") == ["https://course.example/reader/book/index.html"]
+    two = BeautifulSoup((html / "book" / "two.html").read_text(encoding="utf-8"), "html.parser")
+    assert said(two, name="description") == [
+        "A page of its own, with a sentence that is long enough to stand as its description."
+    ]
+    assert two.select_one('link[rel="canonical"]')["href"] == "https://course.example/reader/book/two.html"
+    listed = re.findall(r"<loc>(.*?)</loc>", (html / "sitemap.xml").read_text(encoding="utf-8"))
+    assert listed == [f"https://course.example/reader/book/{name}.html" for name in ("index", "two")]
+    assert 'let base = "/reader/";' in (html / "404.html").read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import to_rgb
 
 from refcells import scalar
 from refcells.figures.gru_measure import Terms
@@ -354,7 +355,7 @@ def sweep_map(parts: Sequence[Mapping[str, Any]], networks: Sequence[str]) -> Co
 
 def _shade(share: float) -> tuple[float, float, float]:
     """From white to the course's blue."""
-    blue = np.array([0x0B, 0x62, 0xA8]) / 255
+    blue = np.array(to_rgb(COLOURS["blue"]))
     red, green, blue_ = 1 - share * (1 - blue)
     return float(red), float(green), float(blue_)
 

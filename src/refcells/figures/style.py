@@ -1,8 +1,9 @@
 """One look for all figures.
 
 Ink is dark and the ground transparent: the site's style sheet turns the lightness round in dark mode and
-leaves the hues as they are. Each colour has a contrast of at least 4.5 against white, and no figure tells
-lines apart by colour alone.
+leaves the hues as they are. Each colour has a contrast of at least 4.5 against white, and in dark mode against the
+page's dark ground; any two stay apart for readers who lack a kind of cone, since they differ in lightness where hue
+fails. No figure tells lines apart by colour alone. tests/book/test_palette.py computes all of this from the values below.
 """
 
 import functools
@@ -22,11 +23,11 @@ INK = "#1f2a35"
 MUTED = "#5a6773"
 GRID = "#d3d9df"
 COLOURS = {
-    "blue": "#0b62a8",
-    "orange": "#b94a08",
-    "green": "#0a7558",
-    "purple": "#7d3c98",
-    "gold": "#856300",
+    "blue": "#052bc0",
+    "orange": "#a13a12",
+    "green": "#037354",
+    "purple": "#785497",
+    "gold": "#9e6c00",
 }
 # One colour a role, in every figure: what keeps, what writes, what is written, what shows.
 GATES = {

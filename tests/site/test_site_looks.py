@@ -1,0 +1,184 @@
+"""What a page looks like beyond its text: the first page's figure, the page for lost readers, print."""
+
+import functools
+import re
+import threading
+from http.server import ThreadingHTTPServer
+
+import pytest
+from built_site import look, settled, watched
+
+pytestmark = [pytest.mark.site, pytest.mark.browser]
+
+STEPS = 8
+
+
+@pytest.fixture
+def opened(chromium):
+    """Opens a window on an address, and closes what it opened."""
+    contexts = []
+
+    def open_(address, **options):
+        context, traffic = watched(chromium, **{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        context.set_default_timeout(60_000)
+        page = context.new_page()
+        page.goto(address)
+        return page, traffic
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+# --- the first page's figure ------------------------------------------------------------------------------------------
+
+
+def dot(page) -> float:
+    return float(page.locator(".course-hero .pulse").get_attribute("cx"))
+
+
+def moves(page) -> bool:
+    """Whether the dot is elsewhere after a while."""
+    first = dot(page)
+    page.wait_for_timeout(400)
+    return dot(page) != first
+
+
+def test_the_figure_moves_and_can_be_stopped(opened, address):
+    page, traffic = opened(f"{address}/book/index.html", reduced_motion="no-preference")
+    assert moves(page)
+    page.get_by_role("button", name="Pause").click()
+    assert not moves(page)
+    page.get_by_role("button", name="Play").click()
+    assert moves(page)
+    assert traffic.complaints == []
+
+
+def test_the_figure_rests_for_readers_who_want_less_motion(opened, address):
+    page, _ = opened(f"{address}/book/index.html", reduced_motion="reduce")
+    page.get_by_role("button", name="Play").wait_for()
+    assert not moves(page)
+
+
+def test_the_figure_follows_the_keyboard_and_shows_powers_of_the_gate(opened, address):
+    page, _ = opened(f"{address}/book/index.html", reduced_motion="reduce")
+    slider = page.get_by_role("slider", name=re.compile("Forget gate"))
+    slider.focus()
+    for key, gate in (("ArrowRight", 0.91), ("ArrowLeft", 0.90), ("Home", 0.5), ("End", 1.0)):
+        slider.press(key)
+        assert page.locator(".course-hero output").inner_text() == f"{gate:.2f}"
+        left = [text.inner_text() for text in page.locator(".course-hero [data-share]").all()]
+        assert left == ["<1%" if 100 * gate**k < 1 else f"{100 * gate**k:.0f}%" for k in range(1, STEPS + 1)]
+        widths = [
+            float(line.get_attribute("stroke-width"))
+            for line in page.locator(".course-hero [data-left]").all()
+        ]
+        assert widths == pytest.approx([1 + 7 * gate**k for k in range(STEPS)], abs=0.006)
+    page.locator('.course-hero [data-f="0.73"]').focus()
+    page.keyboard.press("Enter")
+    assert "A forget gate of 0.73 leaves" in page.locator(".course-hero-says").inner_text()
+
+
+def test_the_figure_is_there_without_a_script(opened, address):
+    page, _ = opened(f"{address}/book/index.html", java_script_enabled=False)
+    assert page.locator(".course-hero [data-share]").count() == STEPS
+    assert not page.locator(".course-hero-controls").is_visible()
+    assert "leaves 43% of the cell state after 8 steps" in page.locator(".course-hero-says").inner_text()
+
+
+# --- the page for lost readers ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def host(site):
+    """The site as `make serve` serves it."""
+    from classroom.serve import Handler
+
+    handler = functools.partial(
+        type("Quiet", (Handler,), {"log_message": lambda *a: None}), directory=str(site)
+    )
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join(timeout=10)
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+def test_a_lost_reader_is_led_back(opened, host, scheme, width):
+    """From any depth, in light and dark and on a telephone, with text that stands out."""
+    lost = f"{host}/book/answers/gone.html"
+    page, traffic = opened(lost, color_scheme=scheme, viewport={"width": width, "height": 800})
+    assert traffic.broken == [f"HTTP 404 {lost}"]
+    page.wait_for_function("() => [...document.querySelectorAll('a[data-to]')].every(a => a.href)")
+    assert [link.evaluate("a => a.href") for link in page.locator("a").all()] == [
+        f"{host}/book/index.html",
+        f"{host}/search.html",
+    ]
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    page.evaluate(
+        "() => { const a = document.createElement('article'); a.append(document.querySelector('main')); document.body.append(a); }"
+    )
+    assert look(page, "faint") == []
+    dark = page.evaluate("() => getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    assert dark == (scheme == "dark")
+    page.locator("a").first.click()
+    page.wait_for_url(f"{host}/book/index.html")
+
+
+# --- print ------------------------------------------------------------------------------------------------------------
+
+
+def test_print_is_dark_on_white_without_what_is_only_for_a_screen(opened, address):
+    page, _ = opened(f"{address}/book/lstm.html", color_scheme="dark")
+    settled(page)
+    assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.add_style_tag(content="*, *::before, *::after { transition: none !important; }")
+    look(page, "redrawn")
+    shown = page.evaluate(
+        """() => {
+          const style = (where, what) => getComputedStyle(document.querySelector(where))[what];
+          const seen = where => [...document.querySelectorAll(where)].some(node => node.checkVisibility() && node.getBoundingClientRect().width > 1);
+          return {
+            ground: style('body', 'backgroundColor'),
+            ink: style('article p', 'color'),
+            code: [...document.querySelectorAll('div.highlight pre span')].slice(0, 60).map(node => getComputedStyle(node).color),
+            figure: style('img.course-figure', 'filter'),
+            later: style('article > section > section:last-of-type', 'contentVisibility'),
+            screen: ['.bd-sidebar-primary', '.bd-header-article', '.prev-next-area', '.headerlink', 'button.copybtn', '.pg-buttons'].filter(seen),
+          };
+        }"""
+    )
+    assert shown["ground"] == "rgb(255, 255, 255)"
+    assert shown["ink"] == "rgb(17, 17, 17)"
+    assert shown["figure"] == "none"
+    brightest = max(sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in shown["code"])
+    assert brightest < 400, "code in the colours of dark mode"
+    assert shown["later"] == "visible"
+    assert shown["screen"] == []
+    assert look(page, "faint") == []
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
+
+
+def test_sections_far_below_are_laid_out_when_they_come_near(opened, address):
+    """What makes long chapters quick, and that an anchor far below is still found."""
+    page, _ = opened(f"{address}/book/lstm.html")
+    last = page.locator("article > section > section").last
+    name = last.get_attribute("id")
+    # Skipped contents have no text to be seen; a section that is laid out has.
+    seen = "node => node.querySelector('p').checkVisibility({contentVisibilityAuto: true})"
+    assert not last.evaluate(seen)
+    page.evaluate("name => { location.hash = name; }", name)
+    page.wait_for_function(
+        "name => { const box = document.getElementById(name).getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0; }",
+        arg=name,
+    )
+    look(page, "redrawn")
+    assert last.evaluate(seen)
