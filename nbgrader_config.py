@@ -24,11 +24,14 @@ from nbgrader.preprocessors import (
     OverwriteCells,
     OverwriteKernelspec,
     SaveAutoGrades,
-    SaveCells,
 )
 
+from classroom.collect import PlatformCollector, SafeExtractor
+from classroom.export import QuotedCsvExport
 from classroom.feedback import WithoutHiddenTests
+from classroom.late import LatePolicy
 from classroom.preprocessors import CheckedInstantiateTests, HiddenSeeds, StableNotebook, UnknownCells
+from classroom.releases import GuardedSaveCells, RecordRelease
 from classroom.separate import SeparateExecute
 
 c = get_config()
@@ -62,11 +65,12 @@ c.GenerateAssignment.preprocessors = [
     ClearOutput,
     CheckCellMetadata,
     ComputeChecksums,
-    SaveCells,
+    GuardedSaveCells,  # questions can be added to what has submissions, and none is removed by mistake
     ClearHiddenTests,
     ClearMarkScheme,
     ComputeChecksums,
     CheckCellMetadata,
+    RecordRelease,  # what students get, and when
 ]
 c.ClearSolutions.code_stub = {"python": '# Your code here.\nraise NotImplementedError("not written yet")'}
 # Mark schemes stand in the locked question above the answer, where graders see them beside it.
@@ -94,6 +98,16 @@ c.Autograde.autograde_preprocessors = [
     AssignLatePenalties,
     CheckCellMetadata,
 ]
+# Downloads of Moodle and Canvas, for `classroom collect` and nbgrader's zip_collect.
+c.ZipCollectApp.extractor_plugin = SafeExtractor
+c.ZipCollectApp.collector_plugin = PlatformCollector
+# Lateness is shown and costs nothing, unless you say so: 0.1 takes a tenth of the points for each day.
+c.AssignLatePenalties.plugin_class = LatePolicy
+c.LatePolicy.grace_minutes = 10
+c.LatePolicy.share_per_day = 0
+c.LatePolicy.most = 0.5
+# Quoted, and with what became of each submission.
+c.ExportApp.plugin_class = QuotedCsvExport
 # Hidden tests stay hidden in the pages that students get.
 c.GenerateFeedback.preprocessors = [GetGrades, WithoutHiddenTests, CSSHTMLHeaderPreprocessor]
 c.OverwriteCells.add_missing_cells = True  # restores test cells that a student deleted

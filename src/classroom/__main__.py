@@ -1,10 +1,11 @@
-"""Command line: `classroom grade ASSIGNMENT`, and what can be asked about it afterwards."""
+"""Command line: an assignment's way from its release to the grades, and what can be asked about it."""
 
 import argparse
-import csv
 import statistics
 import sys
+from datetime import UTC, tzinfo
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from classroom.errors import CourseError
 
@@ -52,6 +53,52 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="the file to write; _build/reports/ASSIGNMENT-similar.html in the course by default",
     )
+    collect = commands.add_parser(
+        "collect", help="bring a platform's download to submitted/, and keep every attempt"
+    )
+    collect.add_argument("assignment")
+    collect.add_argument(
+        "paths", nargs="+", type=Path, metavar="PATH", help="a zip, or the folder it was unpacked to"
+    )
+    collect.add_argument(
+        "--worksheet",
+        type=Path,
+        help="Moodle's grading worksheet or Canvas's gradebook export: who is who, and when",
+    )
+    collect.add_argument(
+        "--platform", choices=("moodle", "canvas"), help="where the download is from; told by its names"
+    )
+    collect.add_argument(
+        "--timezone", help="of the times in the download and the worksheet, Europe/Berlin; this machine's"
+    )
+    collect.add_argument("--encoding", default="", help="of names in a zip that does not say, such as gbk")
+    collect.add_argument("--db", help=DATABASE)
+    release = commands.add_parser(
+        "release", help="generate an assignment, first or again after a fix; no grade is lost"
+    )
+    release.add_argument("assignment")
+    release.add_argument(
+        "--remove", action="store_true", help="also remove questions that somebody has points in"
+    )
+    release.add_argument(
+        "--list", action="store_true", help="show the releases there were, and generate nothing"
+    )
+    release.add_argument("--db", help=DATABASE)
+    due = commands.add_parser("due", help="show or set an assignment's due date")
+    due.add_argument("assignment")
+    due.add_argument("when", nargs="?", help="2026-03-01 23:59; without it the date is shown")
+    due.add_argument("--timezone", help="that the date is in, Europe/Berlin; this machine's by default")
+    due.add_argument("--none", action="store_true", help="take the due date away")
+    due.add_argument("--db", help=DATABASE)
+    export = commands.add_parser("export", help="write a file of grades that Moodle or Canvas imports")
+    export.add_argument("assignment")
+    export.add_argument("--to", choices=("moodle", "canvas"), required=True)
+    export.add_argument("--out", type=Path, required=True, help="the file to write")
+    export.add_argument("--template", type=Path, help="Moodle's grading worksheet, Canvas's gradebook export")
+    export.add_argument("--column", help="Canvas's name of the assignment: 'Name (id)'")
+    export.add_argument("--scale", action="store_true", help="bring points to the platform's own maximum")
+    export.add_argument("--missing-zero", action="store_true", help="write 0 for those who handed in nothing")
+    export.add_argument("--db", help=DATABASE)
     return parser
 
 
@@ -59,13 +106,17 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; 2 for what a user can mend."""
     options = _parser().parse_args(arguments)
     try:
-        if options.command == "grade":
-            return _grade(options)
-        if options.command == "report":
-            return _report(options)
-        if options.command == "similar":
-            return _similar(options)
-        return _status(options)
+        run = {
+            "grade": _grade,
+            "status": _status,
+            "collect": _collect,
+            "due": _due,
+            "export": _export,
+            "release": _release,
+            "report": _report,
+            "similar": _similar,
+        }
+        return run[options.command](options)
     except CourseError as error:
         print(f"classroom: {error}", file=sys.stderr)
         return 2
@@ -98,15 +149,24 @@ def _grade(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
+    from classroom.export import write_csv
     from classroom.grading.status import status_rows
 
     rows = status_rows(options.course.resolve(), options.assignment, options.db)
-    columns = ("student", "notebook", "status", "points", "most", "waiting", "notes")
+    columns = (
+        "student",
+        "notebook",
+        "status",
+        "points",
+        "most",
+        "waiting",
+        "release",
+        "late",
+        "penalty",
+        "notes",
+    )
     if options.csv:
-        with options.csv.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(options.csv, [columns, *([row[name] for name in columns] for row in rows)])
     widths = {name: max([len(name), *(len(str(row[name])) for row in rows)]) for name in columns[:-1]}
     for row in [dict(zip(columns, columns, strict=True)), *rows]:
         print("  ".join(str(row[name]).ljust(widths[name]) for name in columns[:-1]) + f"  {row['notes']}")
@@ -140,6 +200,123 @@ def _similar(options: argparse.Namespace) -> int:
     )
     print(text_table(found))
     print(f"side by side  {out}")
+    return 0
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    """A time zone by its name.
+
+    Raises:
+        CourseError: if there is none of that name.
+    """
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise CourseError(f"no time zone {name!r}; expected one like 'Europe/Berlin' or 'UTC'") from None
+
+
+def _collect(options: argparse.Namespace) -> int:
+    from classroom.collect import collect
+
+    told = collect(
+        options.course.resolve(),
+        options.assignment,
+        options.paths,
+        worksheet=options.worksheet,
+        platform=options.platform or "",
+        zone=_zone(options.timezone),
+        encoding=options.encoding,
+        db_url=options.db,
+    )
+    print(
+        f"{len(told.new)} students new, {len(told.again)} with a newer attempt, {len(told.same)} as before"
+        + (f", {len(told.older)} with an attempt older than the one that counts" if told.older else "")
+    )
+    for note in told.notes:
+        print(f"note      {note}")
+    reasons: dict[str, list[str]] = {}
+    for name, reason in told.unmatched:
+        reasons.setdefault(reason, []).append(name)
+    for reason, names in reasons.items():
+        print(f"unmatched {', '.join(names)}: {reason}")
+    if told.unmatched:
+        print(
+            f"unmatched files are kept in {options.course / 'collected' / options.assignment / 'unmatched'}"
+        )
+    if told.timeless:
+        print(
+            f"{len(told.timeless)} submissions have no time: the files of a download all bear the download's. "
+            "Moodle's grading worksheet has the times (--worksheet). Until then none of them counts as late."
+        )
+    return 0
+
+
+def _release(options: argparse.Namespace) -> int:
+    from classroom.gradebook import open_gradebook
+    from classroom.releases import Releases, record_lines, release
+
+    course = options.course.resolve()
+    if options.list:
+        with open_gradebook(course, options.db) as gradebook:
+            for line in record_lines(Releases(gradebook, options.assignment)):
+                print(line)
+        return 0
+    told = release(course, options.assignment, remove=options.remove, db_url=options.db)
+    for change in told.changes or ["nothing has changed since the release before"]:
+        print(change)
+    for line in told.above:
+        print(f"above the most  {line}")
+    if told.outdated:
+        print(
+            f"{told.outdated} submissions were graded by the tests before; run: classroom grade {options.assignment}"
+        )
+    return 0
+
+
+def _due(options: argparse.Namespace) -> int:
+    from classroom.gradebook import open_gradebook
+    from classroom.late import due_date, set_due_date
+
+    if options.when and options.none:
+        raise CourseError("a date and --none came; expected one of them")
+    zone = _zone(options.timezone)
+    with open_gradebook(options.course.resolve(), options.db) as gradebook:
+        if options.when or options.none:
+            moment = set_due_date(gradebook, options.assignment, options.when, zone)
+        else:
+            moment = due_date(gradebook, options.assignment)
+    if moment is None:
+        print(f"{options.assignment} has no due date")
+    else:
+        there = moment.replace(tzinfo=UTC).astimezone(zone)
+        print(f"{options.assignment} is due {there:%Y-%m-%d %H:%M %Z} ({moment:%Y-%m-%d %H:%M} UTC)")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from classroom.export import export
+
+    told = export(
+        options.course.resolve(),
+        options.assignment,
+        options.to,
+        options.out,
+        options.template,
+        column=options.column,
+        scale=options.scale,
+        missing_zero=options.missing_zero,
+        db_url=options.db,
+    )
+    print(f"{len(told.written)} grades written to {options.out}, {len(told.left)} left open")
+    left: dict[str, list[str]] = {}
+    for student, status in told.left:
+        left.setdefault(status, []).append(student)
+    for status, students in left.items():
+        print(f"left open {status}: {', '.join(students)}")
+    for note in told.notes:
+        print(f"note      {note}")
     return 0
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbformat import NotebookNode
+from traitlets.config import Config, PyFileConfigLoader
 
 from classroom.errors import CourseError
 
@@ -191,3 +192,14 @@ def _for_each(
                 raise came
             else:
                 yield came
+
+
+def configuration(course: Path) -> Config:
+    """What a course's `nbgrader_config.py` sets; nothing if there is none.
+
+    Args:
+        course: its folder.
+    """
+    if not (course / "nbgrader_config.py").exists():
+        return Config()
+    return PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()

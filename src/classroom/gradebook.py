@@ -6,8 +6,8 @@ from pathlib import Path
 from nbgrader.api import Gradebook, MissingEntry
 from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
-from traitlets.config import PyFileConfigLoader
 
+from classroom.course import configuration
 from classroom.errors import CourseError
 
 __all__ = ["COURSE_ID", "Score", "connect", "database", "open_gradebook", "scores", "text_table"]
@@ -53,10 +53,8 @@ def database(course: Path, given: str | None = None) -> str:
     """
     if given:
         return given
-    if (course / "nbgrader_config.py").exists():
-        configured = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
-        if url := configured.get("CourseDirectory", {}).get("db_url"):
-            return str(url)
+    if url := configuration(course).get("CourseDirectory", {}).get("db_url"):
+        return str(url)
     return f"sqlite:///{(course / 'gradebook.db').resolve()}"
 
 

@@ -206,7 +206,9 @@ def _answer(cell: NotebookNode, came: list[dict[str, Any]], notes: list[str]) ->
     name = _id(cell)
     if not came:
         notes.append(f"the answer cell '{name}' is missing")
-        cell.source = "" if cell.cell_type == "markdown" else "# This cell was missing."
+        # Words that are not there are as if nothing had been written; a missing function has to be missed.
+        if cell.cell_type != "markdown":
+            cell.source = "# This cell was missing."
         return
     if any(piece["cell_type"] != cell.cell_type for piece in came):
         notes.append(f"the answer cell '{name}' had another type")

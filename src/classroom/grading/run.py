@@ -17,7 +17,7 @@ from classroom.gradebook import database
 from classroom.grading.store import Record, Store, masters
 from classroom.grading.work import Master, Result, Task, grade_one
 
-__all__ = ["Summary", "grade_class", "grade_each", "students_of"]
+__all__ = ["Summary", "content_of", "grade_class", "grade_each", "students_of"]
 
 
 # How often the grader asks how many workers there are.
@@ -49,7 +49,7 @@ def students_of(course: Path, assignment: str) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if (path / assignment).is_dir())
 
 
-def _content(path: Path) -> bytes | None:
+def content_of(path: Path) -> bytes | None:
     """A file's bytes; None if there is no such file."""
     try:
         return path.read_bytes() if path.is_file() else None
@@ -67,7 +67,7 @@ def _handed_in(folder: Path) -> datetime | None:
 
 def _tasks(course: Path, assignment: str, student: str, found: list[Master], timeout: int) -> list[Task]:
     folder = course / "submitted" / student / assignment
-    return [Task(student, master, _content(folder / f"{master.name}.ipynb"), timeout) for master in found]
+    return [Task(student, master, content_of(folder / f"{master.name}.ipynb"), timeout) for master in found]
 
 
 @contextmanager
@@ -154,6 +154,8 @@ def grade_class(
             for student, seconds in bar:
                 summary.graded.append(student)
                 summary.seconds.append(seconds)
+        # Also where nothing was graded: a due date may have moved.
+        store.assign_penalties(course, assignment)
         summary.records = sorted(store.records(assignment).values(), key=lambda r: (r.student, r.notebook))
     return summary
 

@@ -1,14 +1,19 @@
 """What became of each submission, so that an earned 0 can be told from one that was never graded."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from nbgrader.api import MissingEntry
 
+from classroom.collect.run import record_of
 from classroom.errors import CourseError
 from classroom.gradebook import database
-from classroom.grading.run import students_of
-from classroom.grading.store import Store
+from classroom.grading.run import content_of, students_of
+from classroom.grading.store import Store, masters
+from classroom.grading.work import Task
+from classroom.late import late_text
+from classroom.releases import Releases
 
 __all__ = ["status_rows"]
 
@@ -16,7 +21,9 @@ __all__ = ["status_rows"]
 def status_rows(course: Path, assignment: str, db_url: str | None = None) -> list[dict[str, Any]]:
     """A row for each student and notebook: status, points, points that can be had, answers that wait, notes.
 
-    A student who handed in but was not graded yet is 'not graded'; one in the gradebook who handed in nothing is 'missing'.
+    A student who handed in but was not graded yet is 'not graded'; one in the gradebook who handed in nothing is 'missing'. A
+    notebook that changed since it was graded, or whose tests did, is 'outdated'. Lateness is 'yes' where the platform says so
+    and nothing says by how much.
 
     Args:
         course: the course's folder.
@@ -35,25 +42,70 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
             raise CourseError(f"the gradebook holds no assignment {assignment!r}") from None
         notebooks = sorted(notebook.name for notebook in found.notebooks)
         submissions = {submission.student.id: submission for submission in found.submissions}
+        record = record_of(course, assignment)["students"]
+        releases = Releases(store.gradebook, assignment)
+
+        def answered(student: str, name: str) -> str:
+            content = content_of(course / "submitted" / student / assignment / f"{name}.ipynb")
+            return "" if content is None else releases.answered(name, content)
+
+        expected = _digests(course, assignment, store)
         handed_in = set(students_of(course, assignment))
         everybody = handed_in | submissions.keys() | {student.id for student in store.gradebook.students}
         for student in sorted(everybody):
+            submission = submissions.get(student)
+            late = late_text(submission.total_seconds_late) if submission else ""
+            if not late and any(
+                attempt["late"] and not attempt["submitted"] for attempt in _counting(record, student)
+            ):
+                late = "yes"  # the platform says so, and not by how much
             graded = (
                 {book.name: book for book in submissions[student].notebooks} if student in submissions else {}
             )
             for name in notebooks:
-                record, book = records.get((student, name)), graded.get(name)
-                status = record.status if record else "not graded" if student in handed_in else "missing"
+                done, book = records.get((student, name)), graded.get(name)
+                status = done.status if done else "not graded" if student in handed_in else "missing"
+                if done and done.digest not in ("", expected(student, name, done.digest)):
+                    status = "outdated"
                 waiting = sum(bool(grade.needs_manual_grade) for grade in book.grades) if book else 0
                 rows.append(
                     {
                         "student": student,
                         "notebook": name,
                         "status": status,
-                        "points": "" if record is None or book is None else round(book.score, 2),
+                        "points": "" if done is None or book is None else round(book.score, 2),
                         "most": "" if book is None else book.max_score,
                         "waiting": waiting,
-                        "notes": "; ".join(record.notes) if record else "",
+                        "release": answered(student, name) if student in handed_in else "",
+                        "late": late,
+                        "penalty": round(book.late_submission_penalty or 0, 2) or "" if book else "",
+                        "notes": "; ".join(done.notes) if done else "",
                     }
                 )
     return rows
+
+
+def _digests(course: Path, assignment: str, store: Store) -> Callable[[str, str, str], str]:
+    """A function that gives what a submission's record would hold now; the last argument where that cannot be told."""
+    try:
+        found = {
+            master.name: master
+            for master in masters(store.gradebook, assignment, course / "exercises" / assignment)
+        }
+    except CourseError:
+        return lambda student, name, otherwise: otherwise
+
+    def digest(student: str, name: str, otherwise: str) -> str:
+        if name not in found:
+            return otherwise
+        content = content_of(course / "submitted" / student / assignment / f"{name}.ipynb")
+        return Task(student, found[name], content).digest
+
+    return digest
+
+
+def _counting(record: dict[str, Any], student: str) -> list[dict[str, Any]]:
+    """The attempts that give a student's notebooks."""
+    mine = record.get(student, {"attempts": [], "current": {}})
+    folders = {place.partition("/")[0] for place in mine["current"].values()}
+    return [attempt for attempt in mine["attempts"] if attempt["folder"] in folders]

@@ -1,5 +1,6 @@
 """The one writer to the gradebook, and what it remembers of each notebook: the points and the record in one transaction."""
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import nbformat
-from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
+from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry
 from sqlalchemy import Column, Float, MetaData, String, Table, Text, delete, insert, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
@@ -18,6 +19,7 @@ from classroom.course import read_notebook, sources
 from classroom.errors import CourseError
 from classroom.gradebook import connect
 from classroom.grading.work import Master, Result
+from classroom.late import apply_penalties
 
 __all__ = ["Record", "Store", "masters"]
 
@@ -37,6 +39,16 @@ RECORDS = Table(
     Column("notes", Text, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("finished", String(32), nullable=False),
+)
+
+# A digest of each answer that was graded, which tells whether a person's points are for the answer that is there now.
+ANSWERS = Table(
+    "course_answers",
+    _meta,
+    Column("assignment", String(128), primary_key=True),
+    Column("student", String(128), primary_key=True),
+    Column("notebook", String(128), primary_key=True),
+    Column("answers", Text, nullable=False),
 )
 
 
@@ -220,12 +232,16 @@ class Store:
         with db.no_autoflush:  # nbgrader builds a submission piece by piece
             submission = book.update_or_create_submission(assignment, result.student, **more)
         notebook = next(found for found in submission.notebooks if found.name == result.notebook)
+        before, answers = self._answers(assignment, result)
         for grade in notebook.grades:
             points = result.points.get(grade.name, 0.0)
             if grade.name in result.unanswered:
                 points = 0.0
+            if grade.manual_score is None:
+                grade.needs_manual_grade = points is None
+            elif not _stands(grade, points, before, answers):
+                grade.needs_manual_grade = True
             grade.auto_score = points
-            grade.needs_manual_grade = points is None or grade.manual_score is not None
         for comment in notebook.comments:
             comment.auto_comment = "No response." if comment.name in result.unanswered else None
         keys = (
@@ -247,6 +263,53 @@ class Store:
                 finished=datetime.now(UTC).isoformat(timespec="seconds"),
             )
         )
+
+    def _answers(self, assignment: str, result: Result) -> tuple[dict[str, str], dict[str, str]]:
+        """Digests of the answers that were graded before, and of these, which are written down."""
+        db = self.gradebook.db
+        keys = (
+            (ANSWERS.c.assignment == assignment)
+            & (ANSWERS.c.student == result.student)
+            & (ANSWERS.c.notebook == result.notebook)
+        )
+        row = db.execute(select(ANSWERS.c.answers).where(keys)).first()
+        cells = json.loads(result.executed)["cells"] if result.executed else []
+        answers = {
+            cell["metadata"]["nbgrader"]["grade_id"]: hashlib.sha256(
+                "".join(cell["source"]).encode()
+            ).hexdigest()[:16]
+            for cell in cells
+            if cell["metadata"].get("nbgrader", {}).get("solution")
+        }
+        db.execute(delete(ANSWERS).where(keys))
+        db.execute(
+            insert(ANSWERS).values(
+                assignment=assignment,
+                student=result.student,
+                notebook=result.notebook,
+                answers=json.dumps(answers, sort_keys=True),
+            )
+        )
+        return (json.loads(row.answers) if row else {}), answers
+
+    def assign_penalties(self, course: Path, assignment: str) -> None:
+        """Bring the penalties of everybody up to date, as the late policy has them.
+
+        Args:
+            course: the course's folder.
+            assignment: its name.
+
+        Raises:
+            CourseError: if the database does not answer any more.
+        """
+        self._transaction(lambda: apply_penalties(self.gradebook, course, assignment))
+
+
+def _stands(grade: Grade, points: float | None, before: dict[str, str], answers: dict[str, str]) -> bool:
+    """Whether a person's points are for what is there now: the same answer, or, of a test, the same answers and outcome."""
+    if grade.name in answers:
+        return before.get(grade.name) == answers[grade.name]
+    return bool(before) and before == answers and grade.auto_score == points
 
 
 def _undo(db: Any) -> None:
