@@ -586,6 +586,19 @@ def test_what_a_person_changed_in_submitted_is_not_overwritten_silently(course, 
     assert any("by-hand" in note for note in told.notes)
 
 
+def test_the_list_keeps_names_as_they_are_and_ids_inside_their_folder(course):
+    roster = Roster.read(course / "students.csv")
+    names = ["'t Hooft", "=1+1", "-", "Zoë"]
+    for k, name in enumerate(names):
+        roster.find("canvas", str(k), name, None)
+    roster.write()
+    assert "'=1+1" in roster.path.read_text("utf-8-sig")
+    assert {person.full_name for person in Roster.read(roster.path).people.values()} == set(names)
+    roster.path.write_text("id,full_name\n../../etc,x\n", "utf-8")
+    with pytest.raises(CourseError, match="one that can name a folder"):
+        Roster.read(roster.path)
+
+
 def test_mistakes_are_named(course, tmp_path, capsys):
     (tmp_path / "x.txt").write_text("x")
     (tmp_path / "t.csv").write_text("Kennung,Name\n1,2\n")

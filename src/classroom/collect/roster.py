@@ -186,6 +186,13 @@ def _moment(text: str, zone: tzinfo | None, path: Path) -> datetime | None:
     return found.astimezone(UTC).replace(tzinfo=None)
 
 
+def _unmarked(cell: str) -> str:
+    """A cell without the apostrophe that keeps a spreadsheet from running it; one that belongs to a name stays."""
+    from classroom.export import safe_cell
+
+    return cell[1:] if cell.startswith("'") and safe_cell(cell[1:]) == cell else cell
+
+
 @dataclass
 class Roster:
     """The class's list. An id that it has given to somebody stays theirs; people can be added and names mended by hand.
@@ -213,8 +220,9 @@ class Roster:
             raise CourseError(f"{path} has the columns {', '.join(header)}; expected at least 'id'")
         for line in lines:
             cells = dict(zip(header, (cell.strip() for cell in line), strict=False))
-            # An apostrophe keeps a spreadsheet from reading a name as a formula.
-            known = {name: cells.get(name, "").removeprefix("'") for name in COLUMNS}
+            known = {name: _unmarked(cells.get(name, "")) for name in COLUMNS}
+            if set(known["id"]) & set("/\\\0") or known["id"].startswith("."):
+                raise CourseError(f"{path} holds the id {known['id']!r}; expected one that can name a folder")
             if known["id"]:
                 roster.people[known["id"]] = Person(**known)
         return roster
