@@ -12,7 +12,8 @@ from nbgrader.api import MissingEntry
 
 from classroom.course import read_notebook
 from classroom.errors import CourseError
-from classroom.grading.run import COURSE_ID, students_of
+from classroom.gradebook import database
+from classroom.grading.run import students_of
 from classroom.grading.store import Record, Store
 from classroom.grading.work import GRADED, MISSING, REPAIRED
 
@@ -262,16 +263,12 @@ def class_numbers(course: Path, assignment: str, db_url: str | None = None) -> C
     Args:
         course: the course's folder.
         assignment: its name.
-        db_url: the gradebook's database; `gradebook.db` in the course's folder by default.
+        db_url: the gradebook's database; what nbgrader uses in the course's folder by default.
 
     Raises:
         CourseError: if there is no gradebook, or it does not hold the assignment.
     """
-    if db_url is None and not (course / "gradebook.db").exists():
-        raise CourseError(
-            f"no gradebook at {course / 'gradebook.db'}; generate and grade the assignment first"
-        )
-    with Store(db_url or f"sqlite:///{(course / 'gradebook.db').resolve()}", COURSE_ID) as store:
+    with Store(database(course, db_url)) as store:
         try:
             found = store.gradebook.find_assignment(assignment)
         except MissingEntry:
