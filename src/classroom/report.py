@@ -9,6 +9,7 @@ assignment has a file of its own in book/grading_report.
 
 import argparse
 import datetime
+import functools
 import json
 import os
 import platform
@@ -36,6 +37,7 @@ from classroom.grader_report.measure import (
     variants,
 )
 from classroom.grader_report.notebooks import Notebook, notebooks
+from refcells.autotest.mistakes import Mistake, edited
 from refcells.autotest.verdict import question
 
 DATA = ROOT / "book" / "grading_report"
@@ -187,25 +189,36 @@ def stability(assignment: str, interpreters: Iterable[str], kept: Sequence[Data]
     ]
 
 
+def written(notebook: Notebook, work: str, mistake: Mistake) -> dict[str, str] | None:
+    """A mistake as a student writes it, in the model solution's cell; None if its edits do not fit that text."""
+    make = mistake.make
+    if not isinstance(make, functools.partial) or make.func is not edited:
+        return None
+    cell = next(cell for cell in notebook.solutions if work in notebook.defined_in(cell))
+    code = notebook.code[cell]
+    for old, new in make.args[1:]:
+        if code.count(old) != 1:
+            return None
+        code = code.replace(old, new)
+    return {cell: code}
+
+
 def sampled(found: Sequence[Notebook], each: int = 4) -> dict[str, list[dict[str, str]]]:
-    """For each notebook the solution cells of some submissions: mistakes, variants and mutants, spread over all."""
+    """For each notebook the solution cells of some submissions: mistakes, variants and mutants, spread over all.
+
+    They are text: while a class is graded, a student's kernel cannot import the catalogue.
+    """
     jobs: dict[str, list[dict[str, str]]] = {}
     for notebook in found:
 
-        def some(things: list[Any]) -> list[Any]:
-            return things[:: max(1, len(things) // each)][:each]
+        def some(things: list[Any], count: int = each) -> list[Any]:
+            return things[:: max(1, len(things) // count)][:count]
 
-        submissions = []
-        for asked, work, mistake in some(list(applicable(notebook))):
-            cell = next(cell for cell in notebook.solutions if work in notebook.defined_in(cell))
-            lines = (
-                notebook.code[cell],
-                "from refcells.autotest.verdict import question",
-                f"{work} = next(m for m in question({asked!r}).mistakes if m.name == {mistake.name!r}).make()",
-            )
-            submissions.append({cell: "\n".join(lines)})
+        mistakes = [written(notebook, work, mistake) for _, work, mistake in applicable(notebook)]
+        submissions = some([cells for cells in mistakes if cells])
         submissions += [{variant.cell: variant.code} for variant in some(variants(notebook))]
-        submissions += [{mutant.cell: mutant.code} for mutant in some(list(all_mutants(notebook)))]
+        mutants = some(list(all_mutants(notebook)), 3 * each - len(submissions))
+        submissions += [{mutant.cell: mutant.code} for mutant in mutants]
         jobs[notebook.path] = submissions
     return jobs
 

@@ -1,10 +1,12 @@
 """Grading a class: every submission gets an answer, nothing is graded twice, nothing is lost when the grader is killed."""
 
+import contextlib
 import csv
 import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ from classroom.course import ROOT, make_course, nbgrader, read_notebook
 from classroom.errors import CourseError
 from classroom.gradebook import database, open_gradebook, scores
 from classroom.grading import grade_class
+from classroom.grading.run import _pool
 from classroom.grading.status import status_rows
 from classroom.grading.store import Store
 from classroom.sample import submission
@@ -150,6 +153,17 @@ def test_the_command_says_what_it_did_and_what_is_wrong(course, graded, capsys):
         assert says in capsys.readouterr().err
     with pytest.raises(CourseError, match="no gradebook at"):
         grade_class(course / "elsewhere", "small", progress=False)
+
+
+@pytest.mark.filterwarnings("error:Port:UserWarning")
+def test_two_classes_may_be_graded_at_once():
+    """Each run has a scheduler of its own, on any port that is free."""
+    with socket.socket() as taken:
+        with contextlib.suppress(OSError):  # somebody else has it: as good
+            taken.bind(("127.0.0.1", 8787))
+            taken.listen()
+        with _pool(1, None):
+            pass
 
 
 def test_feedback_is_written_by_nbgrader_from_what_was_graded(course, graded):

@@ -82,7 +82,11 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task]
         dask.config.set({"distributed.worker.daemon": False})
         # Processes, since grading a notebook is bound to one: it forks kernels and waits for them.
         cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=40
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",  # any free port; None means 8787, and a warning if that is taken
+            silence_logs=40,
         )
     client = Client(cluster or scheduler, timeout="30s")
     try:
