@@ -7,7 +7,19 @@ question asks for. Two answers are as similar as the share of the smaller one's 
 too. An answer with fewer than `FEWEST_CODE` is not compared by itself: a function of three lines looks alike whoever
 writes it.
 
-Measured on the course's own material (tests/classroom/test_similar.py repeats it): CALIBRATION
+Why not a library: copydetect 0.5 hashes text with Python's `hash`, whose values and so whose selection change from run to
+run, drops repeated passages as if they were the template, and compares every pair in Python; it also forgets attributes, so
+that `np.tanh` and `np.exp` look alike. datasketch estimates what can be counted here, and RapidFuzz aligns whole texts and
+loses track when lines change places. Pygments gives the tokens, NumPy does the counting.
+
+Measured on the course's own material (tests/classroom/test_similar.py repeats it): of 400 pairs of independent right
+answers, and 19237 of such an answer and a function of the package, none reaches 0.75; the largest shares are 0.71 and
+0.69. Of 222 copies each, found are all with other names, all with other comments and layout, 99.5 % with statements in
+another order, 94.6 % with results in extra variables, and 88.7 % with all of it at once. The independent answers were
+written to differ; students of one class, who read the same chapter, will write more alike, and somebody who rewrites an
+answer with thought is not found. For prose there are no independent answers to one question: those to different questions
+share up to 0.06, the book's pages and a model answer as much. A copy with every tenth word changed is found (16 of 16),
+with every fifth changed mostly (10 of 16), with every third never.
 """
 
 import functools
