@@ -14,7 +14,7 @@ from classroom.__main__ import main
 from classroom.class_report import class_numbers, report_page, write_report
 from classroom.class_report.numbers import FEWEST, ClassNumbers, Question, discrimination
 from classroom.errors import CourseError
-from classroom.grading.run import COURSE_ID
+from classroom.gradebook import COURSE_ID
 from classroom.grading.store import Store
 from classroom.grading.work import FAILED, GRADED, MISSING, REPAIRED, Master, Result, Task, grade_one
 from classroom.pages import bins, nice_edges
@@ -89,7 +89,7 @@ def course(tmp_path_factory):
         },
         "fay": {"test-b": ("", None, "<script>alert(1)</script> differs\nmore")},
     }
-    with Store(url, COURSE_ID) as store:
+    with Store(url) as store:
         for student, (a, b, words, c) in POINTS.items():
             seconds = 30.0 if student == "cem" else 2.0
             status, notes = (REPAIRED, ["a cell was split"]) if student == "ben" else (GRADED, [])

@@ -19,7 +19,8 @@ another order, 94.6 % with results in extra variables, and 88.7 % with all of it
 written to differ; students of one class, who read the same chapter, will write more alike, and somebody who rewrites an
 answer with thought is not found. For prose there are no independent answers to one question: those to different questions
 share up to 0.06, the book's pages and a model answer as much. A copy with every tenth word changed is found (16 of 16),
-with every fifth changed mostly (10 of 16), with every third never.
+with every fifth changed mostly (10 of 16), with every third never. Two hundred submissions of the LSTM's three notebooks,
+all of them different, took 23 seconds of processor time and 390 MB.
 """
 
 import functools
