@@ -132,12 +132,12 @@ def from_torch(state):
         ((12, 3), (12, 4), (12,), (4,))
     """
     ### BEGIN SOLUTION
-    W_r, W_z, W_n = state["weight_ih"].chunk(3)
-    U_r, U_z, U_n = state["weight_hh"].chunk(3)
+    W_xr, W_xz, W_xn = state["weight_ih"].chunk(3)
+    W_hr, W_hz, W_hn = state["weight_hh"].chunk(3)
     b_xr, b_xz, b_xn = state["bias_ih"].chunk(3)
     b_hr, b_hz, b_hn = state["bias_hh"].chunk(3)
-    W_x = torch.cat([W_r, -W_z, W_n])
-    W_h = torch.cat([U_r, -U_z, U_n])
+    W_x = torch.cat([W_xr, -W_xz, W_xn])
+    W_h = torch.cat([W_hr, -W_hz, W_hn])
     b = torch.cat([b_xr + b_hr, -b_xz - b_hz, b_xn])
     return W_x, W_h, b, b_hn.clone()
     ### END SOLUTION
@@ -160,13 +160,13 @@ def to_torch(W_x, W_h, b, b_hn):
         True
     """
     ### BEGIN SOLUTION
-    W_r, W_z, W_n = W_x.chunk(3)
-    U_r, U_z, U_n = W_h.chunk(3)
+    W_xr, W_xz, W_xn = W_x.chunk(3)
+    W_hr, W_hz, W_hn = W_h.chunk(3)
     b_r, b_z, b_n = b.chunk(3)
     none = torch.zeros_like(b_hn)
     return {
-        "weight_ih": torch.cat([W_r, -W_z, W_n]),
-        "weight_hh": torch.cat([U_r, -U_z, U_n]),
+        "weight_ih": torch.cat([W_xr, -W_xz, W_xn]),
+        "weight_hh": torch.cat([W_hr, -W_hz, W_hn]),
         "bias_ih": torch.cat([b_r, -b_z, b_n]),
         "bias_hh": torch.cat([none, none, b_hn]),
     }
