@@ -16,6 +16,7 @@ from classroom.gradebook import database
 from classroom.grading.run import students_of
 from classroom.grading.store import Record, Store
 from classroom.grading.work import GRADED, MISSING, REPAIRED
+from refcells.autotest.calls import NOT_WRITTEN
 
 __all__ = [
     "FEWEST",
@@ -197,6 +198,7 @@ class ClassNumbers:
         questions: in the notebooks' order.
         misconceptions: most frequent first.
         failures: failed tests without a known mistake, by question, most frequent first.
+        unwritten: by student, how many tests found an answer that is not written yet.
         notebooks: times.
         totals: points of students whose notebooks are all graded, over the questions that are graded for all of them.
         total_most: the points that these questions give.
@@ -210,6 +212,7 @@ class ClassNumbers:
     questions: list[Question]
     misconceptions: list[Misconception] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    unwritten: dict[str, int] = field(default_factory=dict)
     notebooks: list[Notebook] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
     total_most: float = 0.0
@@ -419,6 +422,8 @@ def _mistakes(numbers: ClassNumbers, autograded: Path) -> None:
             if mistake:
                 named.setdefault(mistake, {}).setdefault((one.notebook, cell), set()).add(one.student)
                 asked[mistake, one.notebook, cell] = question
+            elif message.endswith(NOT_WRITTEN):
+                numbers.unwritten[one.student] = numbers.unwritten.get(one.student, 0) + 1
             else:
                 other.setdefault((one.notebook, cell, message), set()).add(one.student)
     for name, places in named.items():

@@ -24,6 +24,7 @@ all of them different, took 23 seconds of processor time and 390 MB.
 """
 
 import functools
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -406,10 +407,10 @@ def _match(left: Answer, right: Answer, share: float, rare: set[tuple[str, ...]]
 
 
 def _spans(answer: Answer, keys: Iterable[tuple[str, ...]]) -> tuple[Span, ...]:
-    """The parts of a text that these fingerprints cover; parts with only white space between them are one."""
+    """The parts of a text that these fingerprints cover; parts with only space and signs between them are one."""
     merged: list[list[int]] = []
     for start, end in sorted(span for key in keys for span in answer.prints[key]):
-        if merged and (start <= merged[-1][1] or not answer.text[merged[-1][1] : start].strip()):
+        if merged and not re.search(r"[\w#\"']", answer.text[merged[-1][1] : start]):
             merged[-1][1] = max(merged[-1][1], end)
         else:
             merged.append([start, end])

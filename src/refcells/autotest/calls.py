@@ -14,7 +14,10 @@ from typing import Any
 
 from refcells.autotest.limits import OutOfBounds, TimeUp, limited, quiet_streams
 
-__all__ = ["Answer", "Unfit", "WrongAnswer", "answers", "raised", "reason"]
+__all__ = ["NOT_WRITTEN", "Answer", "Unfit", "WrongAnswer", "answers", "raised", "reason"]
+
+# What is said of a stub.
+NOT_WRITTEN = "it is not written yet (it raises NotImplementedError)"
 
 
 class WrongAnswer(AssertionError):
@@ -142,7 +145,7 @@ def reason(error: BaseException) -> str:
     if type(error).__name__ == "StdinNotImplementedError":
         return "it asks for input, and nobody answers while a test runs"
     if isinstance(error, NotImplementedError):
-        return "it is not written yet (it raises NotImplementedError)"
+        return NOT_WRITTEN
     if isinstance(error, RecursionError):
         return "RecursionError: it calls itself without end"
     if isinstance(error, RuntimeWarning):
