@@ -12,6 +12,7 @@ import ast
 import asyncio
 import builtins
 import contextlib
+import copy
 import functools
 import io
 import time
@@ -31,6 +32,7 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import Execute
 from traitlets import Float, Integer
 
+from classroom.grading.log import step
 from classroom.sandbox import confine
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, WrongAnswer
@@ -42,6 +44,9 @@ __all__ = ["FINDING", "KernelGone", "SeparateExecute", "StudentFunction", "free_
 
 # Where a failed test cell's metadata name the question and, where the results are those of a known mistake, the mistake.
 FINDING = "finding"
+
+# Seconds after which a notebook is not begun once more because its kernel was killed.
+LONG = 300.0
 
 # Seconds beyond a question's own that a message may take on a busy machine.
 MARGIN = 20.0
@@ -222,9 +227,11 @@ class SeparateExecute(Execute):
     """Executes a submission: the student's cells in their kernel, the tests here."""
 
     most_output = Integer(200_000, help="Characters of output that are kept of one cell.").tag(config=True)
+    tries = Integer(3, help="Kernels that a notebook gets if they are killed from outside.").tag(config=True)
     patience = Float(10.0, help="Seconds that an interrupted kernel has to come back.").tag(config=True)
 
     _gone: str | None = None
+    _manager: Any = None
     _trusted: dict[str, Any]
     _course: dict[str, _Locked]
     _printed: dict[int, int]
@@ -250,13 +257,36 @@ class SeparateExecute(Execute):
         confine.tell(self.log.warning)
         if not confine.can_fork():
             return super().preprocess(nb, resources, km)
-        self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}
-        self._answer, self._above = "", []
         self._course = (
             _from_gradebook(**resources["nbgrader"]) if "nbgrader" in resources else _from_notebook(nb)
         )
         self.kernel_name = "python3"
-        return super().preprocess(nb, resources, km)
+        submitted, began = copy.deepcopy(nb.cells), time.monotonic()
+        for left in reversed(range(self.tries)):
+            self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}
+            self._answer, self._above = "", []
+            # A limit on processor time also ends in SIGKILL, but not so soon.
+            last = left == 0 or time.monotonic() - began > LONG
+            step("start kernel")
+            try:
+                told = super().preprocess(nb, resources, km)
+                if last or not (self._gone and self._was_killed()):
+                    return told
+            except Exception:
+                if last or not self._was_killed():
+                    raise
+            self.log.warning("the student's kernel was killed; the notebook gets another")
+            nb.cells = copy.deepcopy(submitted)
+        raise AssertionError("the last try ends otherwise")
+
+    def create_kernel_manager(self) -> Any:
+        """As nbclient makes it, remembered beyond the kernel's end."""
+        self._manager = super().create_kernel_manager()
+        return self._manager
+
+    def _was_killed(self) -> bool:
+        """Whether the kernel was killed by somebody else than the grader."""
+        return bool(getattr(self._manager, "killed", False))
 
     def output(
         self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str, cell_index: int
@@ -276,6 +306,7 @@ class SeparateExecute(Execute):
         if cell.cell_type != "code":
             return cell
         own = self._course.get(_grade_id(cell))
+        step("test" if own is not None and own.test else "cell", _grade_id(cell))
         if own is not None and own.test:
             await self._test(cell, own.source)
             return cell

@@ -141,12 +141,19 @@ def _cells(found: dict[str, Any]) -> list[dict[str, Any]]:
         plain.append(
             {
                 "cell_type": cell.get("cell_type") if isinstance(cell.get("cell_type"), str) else "raw",
-                "source": source.replace("\0", "") if isinstance(source, str) else "",
+                "source": _text(source),
                 "metadata": metadata if isinstance(metadata, dict) else {},
                 "id": cell.get("id") if isinstance(cell.get("id"), str) else None,
             }
         )
     return plain
+
+
+def _text(source: Any) -> str:
+    """A cell's source without what no file and no message can hold: null bytes, halves of characters."""
+    if not isinstance(source, str):
+        return ""
+    return source.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def _id(cell: Any) -> str:

@@ -1,5 +1,6 @@
 """Grading an assignment: what is new goes to the workers, what comes back goes to the gradebook."""
 
+import asyncio
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,10 +15,14 @@ from tqdm import tqdm
 
 from classroom.errors import CourseError
 from classroom.gradebook import database
+from classroom.grading.log import step
 from classroom.grading.store import Record, Store, masters
-from classroom.grading.work import Master, Result, Task, grade_one
+from classroom.grading.work import Master, Result, Task, grade_one, not_graded
 
 __all__ = ["Summary", "content_of", "grade_class", "grade_each", "students_of"]
+
+# Workers that may die with a task before it is suspected of it.
+DEATHS = 3
 
 
 # How often the grader asks how many workers there are.
@@ -79,7 +84,9 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task]
     cluster: Any = None
     if scheduler is None:
         # A worker starts the server that kernels are forked from, which a daemonic process may not.
-        dask.config.set({"distributed.worker.daemon": False})
+        dask.config.set(
+            {"distributed.worker.daemon": False, "distributed.scheduler.allowed-failures": DEATHS - 1}
+        )
         # Processes, since grading a notebook is bound to one: it forks kernels and waits for them.
         cluster = LocalCluster(
             n_workers=workers,
@@ -90,9 +97,8 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task]
         )
     client = Client(cluster or scheduler, timeout="30s")
     try:
-        # A worker that dies with a task, which no submission should be able to do, gets it once more.
         yield (
-            lambda task: client.submit(grade_one, task, pure=False, retries=1),
+            lambda task: client.submit(grade_one, task, pure=False),
             lambda: sum(client.nthreads().values()),
         )
     finally:
@@ -175,20 +181,46 @@ def _grade(
     timeout: int,
 ) -> Iterator[tuple[str, float]]:
     """Send tasks out, a few more than there are workers; write down and name each student whose last notebook is back."""
-    from distributed import as_completed
+    from distributed import KilledWorker, as_completed
 
     waiting: dict[str, list[Result]] = {}
+    sent: dict[Any, Task] = {}
+    suspects: set[Task] = set()
     with _pool(min(workers, len(todo) * len(found)), scheduler) as (submit, width):
         queue = (task for student in todo for task in _tasks(course, assignment, student, found, timeout))
+
+        def send(task: Task) -> Any:
+            step("send", f"{task.student}/{task.master.name}")
+            future = submit(task)
+            sent[future] = task
+            return future
+
         # Not all at once: a class of hundreds stays on the disk until its turn comes. Workers may join and leave.
         most, looked = 2 * width() + 2, time.monotonic()
-        coming = as_completed([submit(task) for task in itertools.islice(queue, most)])
+        coming = as_completed([send(task) for task in itertools.islice(queue, most)])
         for future in coming:
-            result = future.result()
+            task = sent.pop(future)
+            try:
+                result = future.result()
+            except KilledWorker:
+                # Tasks that waited for a worker that died are suspected with the one that it was at: it gets another chance.
+                if task not in suspects:
+                    suspects.add(task)
+                    coming.add(send(task))
+                    continue
+                result = not_graded(task, f"the workers that graded it ended, {2 * DEATHS} times")
+            except asyncio.CancelledError:
+                raise CourseError(
+                    "the Dask scheduler is gone; the same command goes on from what was graded"
+                ) from None
+            except Exception as error:
+                result = not_graded(
+                    task, f"no worker could take it: {type(error).__name__}: {str(error)[:300]}"
+                )
             if time.monotonic() - looked > SECONDS_TO_LOOK:
                 most, looked = 2 * width() + 2, time.monotonic()
-            for task in itertools.islice(queue, max(most - coming.count(), 0)):
-                coming.add(submit(task))
+            for following in itertools.islice(queue, max(most - coming.count(), 0)):
+                coming.add(send(following))
             results = waiting.setdefault(result.student, [])
             results.append(result)
             if len(results) == len(found):
@@ -221,6 +253,7 @@ def grade_each(
 def write(course: Path, assignment: str, results: list[Result], store: Store) -> None:
     """One student's notebooks and points: the files first, so that points without a notebook cannot be."""
     student = results[0].student
+    step("write files", student)
     folder = course / "autograded" / student / assignment
     folder.mkdir(parents=True, exist_ok=True)
     for result in results:
@@ -229,6 +262,7 @@ def write(course: Path, assignment: str, results: list[Result], store: Store) ->
             path.unlink(missing_ok=True)  # no old result stands beside a new 0
             continue
         scratch = path.with_suffix(".tmp")
-        scratch.write_text(result.executed, encoding="utf-8")
+        scratch.write_text(result.executed, encoding="utf-8", errors="replace")
         scratch.replace(path)
     store.save(assignment, results, _handed_in(course / "submitted" / student / assignment))
+    step("written", student)

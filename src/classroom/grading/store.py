@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from classroom.course import read_notebook, sources
 from classroom.errors import CourseError
 from classroom.gradebook import connect
+from classroom.grading.log import step
 from classroom.grading.work import Master, Result
 from classroom.late import apply_penalties
 
@@ -189,8 +190,11 @@ class Store:
         results = list(results)
 
         def work() -> None:
+            step("write gradebook", results[0].student)
             for result in results:
                 self._save(assignment, result, submitted)
+            self.gradebook.db.flush()
+            step("commit", results[0].student)
 
         self._transaction(work)
 

@@ -10,9 +10,10 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader import utils
 
+from classroom.grading.log import step
 from classroom.grading.repair import Unreadable, repair
 
-__all__ = ["FAILED", "GRADED", "MISSING", "REPAIRED", "Master", "Result", "Task", "grade_one"]
+__all__ = ["FAILED", "GRADED", "MISSING", "REPAIRED", "Master", "Result", "Task", "grade_one", "not_graded"]
 
 GRADED, REPAIRED, FAILED, MISSING = "graded", "repaired", "failed", "missing"
 
@@ -90,6 +91,7 @@ def grade_one(task: Task) -> Result:
     Args:
         task: what to grade.
     """
+    step("begin", f"{task.student}/{task.master.name}")
     start = time.perf_counter()
     master = nbformat.reads(task.master.content, as_version=4)
     result = Result(task.student, task.master.name, task.digest, GRADED)
@@ -113,7 +115,22 @@ def grade_one(task: Task) -> Result:
         where = traceback.extract_tb(error.__traceback__)[-1]
         result.notes = [f"grading stopped with {type(error).__name__}: {str(error)[:300]} ({where.name})"]
     result.seconds = time.perf_counter() - start
+    step("end", f"{task.student}/{task.master.name}")
     return result
+
+
+def not_graded(task: Task, reason: str) -> Result:
+    """What becomes of a task that gave no result: 0 points, the reason, and another try at the next run.
+
+    Args:
+        task: what was to be graded.
+        reason: why it was not.
+    """
+    master = nbformat.reads(task.master.content, as_version=4)
+    points: dict[str, float | None] = {
+        cell.metadata.nbgrader.grade_id: 0.0 for cell in master.cells if utils.is_grade(cell)
+    }
+    return Result(task.student, task.master.name, "", FAILED, [reason], points)
 
 
 def _execute(notebook: NotebookNode, timeout: int) -> None:

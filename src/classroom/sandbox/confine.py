@@ -263,6 +263,7 @@ def _filter(seccomp: Any, more: tuple[str, ...]) -> None:
     rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.NE, socket.AF_UNIX))
     for name in (
         *more,
+        "connect",  # a service of this machine's behind a Unix socket may take the grader's user id for a password
         "ptrace",
         "process_vm_readv",
         "process_vm_writev",

@@ -3,6 +3,7 @@
 This module is loaded in the server that kernels are forked from, so it imports nothing of the course.
 """
 
+import atexit
 import importlib.abc
 import importlib.machinery
 import os
@@ -14,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from classroom.sandbox.leftovers import sweep
 
 __all__ = ["PASSED", "main"]
 
@@ -39,6 +42,15 @@ class _Refuser(importlib.abc.MetaPathFinder):
         if spec is None:
             raise ImportError(f"{name} is not available while a notebook is graded", name=name)
         return spec
+
+
+def _clear_away(server: int) -> None:
+    """When the server ends, because its grader was killed: end what students' code still runs, and remove its folders."""
+    if os.getpid() == server:
+        sweep()
+
+
+atexit.register(_clear_away, os.getpid())
 
 
 def _end_with(server: int) -> None:

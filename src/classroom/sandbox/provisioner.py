@@ -5,7 +5,6 @@ loading them takes seconds.
 """
 
 import asyncio
-import atexit
 import functools
 import itertools
 import multiprocessing
@@ -32,6 +31,7 @@ from jupyter_client.utils import ensure_async
 from classroom.sandbox.bundle import make_bundle
 from classroom.sandbox.confine import Limits, another_user, free_uid
 from classroom.sandbox.kernel import PASSED, main
+from classroom.sandbox.leftovers import end_processes_of, folder_of_this_process, note_session
 
 __all__ = ["PRELOAD", "ConfinedKernelManager", "ConfinedProvisioner"]
 
@@ -55,8 +55,8 @@ _lock = threading.Lock()
 @functools.cache
 def _bundle(process: int) -> Path:
     """The permitted modules, once for all kernels of a process: they may read them and no more."""
-    folder = Path(tempfile.mkdtemp(prefix="package-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = folder_of_this_process() / "package"
+    folder.mkdir()
     return make_bundle(folder)
 
 
@@ -123,11 +123,27 @@ class _Forked:
     terminate = kill
 
 
+def _fork(arguments: tuple[Any, ...]) -> Any:
+    """Start a kernel's process; once more where the server is gone, which multiprocessing notices only afterwards."""
+    # multiprocessing's start is not made for several threads.
+    with _lock, _without_main(), _without_secrets():
+        for last in (False, True):
+            process = _context().Process(target=main, args=arguments, daemon=True)
+            try:
+                process.start()
+                return process
+            except (OSError, EOFError):
+                if last:
+                    raise
+
+
 class ConfinedProvisioner(LocalProvisioner):
     """Starts a confined kernel by forking the warm server, in a folder of its own that is removed afterwards."""
 
     limits = Limits()
     folder: Path | None = None
+    # Whether the grader itself is about to end the kernel.
+    ending = False
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork instead of running `cmd`; the connection file has been written by then."""
@@ -140,16 +156,12 @@ class ConfinedProvisioner(LocalProvisioner):
         if uid is not None:
             for path in (folder, work, manager.sockets, Path(manager.connection_file)):
                 os.chown(path, uid, uid)
-        # multiprocessing's start is not made for several threads.
-        with _lock, _without_main(), _without_secrets():
-            process = _context().Process(
-                target=main,
-                args=(manager.connection_file, str(work), str(bundle), self.limits, uid, ()),
-                daemon=True,
-            )
-            process.start()
+        arguments = (manager.connection_file, str(work), str(bundle), self.limits, uid, ())
+        process = _fork(arguments)
         self.process = _Forked(process)
         self.pid = process.pid
+        if uid is None:
+            note_session(folder, process.pid)
         self.pgid = None
         await self._come_up(manager)
         return self.connection_info
@@ -163,11 +175,25 @@ class ConfinedProvisioner(LocalProvisioner):
                 return  # whoever waits for the kernel is told by jupyter_client
             await asyncio.sleep(GLANCE)
 
+    async def poll(self) -> int | None:
+        """The exit code, None while it runs; notes in the manager if somebody else than the grader killed it."""
+        code: int | None = await super().poll()
+        # multiprocessing gives 255 for a process whose server is gone, with which it ends.
+        if (
+            code in (-signal.SIGKILL, 255)
+            and not self.ending
+            and isinstance(self.parent, ConfinedKernelManager)
+        ):
+            self.parent.killed = True
+        return code
+
     async def send_signal(self, signum: int) -> None:
         """Signal the kernel; to kill, its whole session."""
         if self.process is None:
             return
         if signum == signal.SIGKILL:
+            await self.poll()
+            self.ending = True
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signum)
         self.process.send_signal(signum)
@@ -184,27 +210,11 @@ class ConfinedProvisioner(LocalProvisioner):
         manager = self.parent
         if isinstance(manager, ConfinedKernelManager) and not restart:
             if manager.uid is not None:
-                _end_processes_of(manager.uid)
+                end_processes_of(manager.uid)
             elif self.pid:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.pid, signal.SIGKILL)
             shutil.rmtree(manager.folder, ignore_errors=True)
-
-
-def _end_processes_of(uid: int) -> None:
-    """Kill whatever runs under a user id, until nothing does: a fork bomb is faster than one round."""
-    for _ in range(100):
-        found = False
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and entry.stat().st_uid == uid:
-                    os.kill(int(entry.name), signal.SIGKILL)
-                    state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                    found = found or state != "Z"
-            except (OSError, IndexError):
-                continue
-        if not found:
-            return
 
 
 class _CourseSpecs(KernelSpecManager):
@@ -250,11 +260,17 @@ class _PromptClient(AsyncKernelClient):
 
 
 class ConfinedKernelManager(AsyncKernelManager):
-    """Manages one confined kernel, over Unix sockets in a folder that belongs to it."""
+    """Manages one confined kernel, over Unix sockets in a folder that belongs to it.
+
+    Attributes:
+        killed: whether the kernel was ended by SIGKILL, and not by the grader: by the system that is out of memory, by a
+            person, by its own code.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.folder = Path(tempfile.mkdtemp(prefix="kernel-"))
+        self.killed = False
+        self.folder = Path(tempfile.mkdtemp(prefix="kernel-", dir=folder_of_this_process()))
         self.folder.chmod(0o700)
         self.uid = free_uid(next(_numbers)) if another_user() else None
         self.transport = "ipc"
