@@ -128,7 +128,7 @@ EDITS = {
     "test deleted": (_test_deleted, "'test-sigmoid' was missing and has been put back"),
     "moved last": (_moved_last, "another order"),
     "retyped": (_retyped, "had another type"),
-    "metadata stripped": (_stripped, "found by its id"),
+    "metadata stripped": (_stripped, "found by their ids"),
     "metadata and ids stripped": (_stripped_with_ids, "by the name of its function"),
     "renamed": (_renamed, "found by its id"),
     "schema and grade edited": (_schema, None),

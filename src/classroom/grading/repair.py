@@ -58,8 +58,9 @@ def repair(content: bytes, master: NotebookNode) -> Repaired:
     between: dict[str | None, list[NotebookNode]] = {}
     last: str | None = None
     order: list[str] = []
+    unmarked: list[str] = []
     for cell in submitted:
-        name = _recognised(cell, own, answers, notes)
+        name = _recognised(cell, own, unmarked)
         if name is None:
             if cell["cell_type"] == "code" and cell["source"].strip():
                 between.setdefault(last, []).append(nbformat.v4.new_code_cell(cell["source"]))
@@ -67,7 +68,18 @@ def repair(content: bytes, master: NotebookNode) -> Repaired:
         pieces[name].append(cell)
         order.append(name)
         last = name
+    if len(unmarked) == 1:
+        notes.append(f"the metadata of '{unmarked[0]}' was missing or changed; the cell was found by its id")
+    elif unmarked:
+        notes.append(
+            f"the metadata of {len(unmarked)} cells was missing or changed; they were found by their ids"
+        )
     _find_by_function(between, pieces, answers, notes)
+    missing = [name for cell in frame if (name := _id(cell)) not in answers and not pieces[name]]
+    if len(missing) == 1:
+        notes.append(f"the cell '{missing[0]}' was missing and has been put back")
+    elif missing:
+        notes.append(f"{len(missing)} of the course's cells were missing and have been put back")
 
     cells = list(between.get(None, ()))
     for cell in frame:
@@ -78,8 +90,6 @@ def repair(content: bytes, master: NotebookNode) -> Repaired:
             fresh.outputs, fresh.execution_count = [], None
         if name in answers:
             _answer(fresh, pieces[name], notes)
-        elif not pieces[name]:
-            notes.append(f"the cell '{name}' was missing and has been put back")
         elif len(pieces[name]) > 1:
             notes.append(
                 f"the cell '{name}' came {len(pieces[name])} times; the course's own stands here once"
@@ -164,16 +174,14 @@ def _is_answer(cell: NotebookNode) -> bool:
     return bool(cell.metadata.nbgrader.get("solution"))
 
 
-def _recognised(
-    cell: dict[str, Any], own: set[str], answers: dict[str, NotebookNode], notes: list[str]
-) -> str | None:
-    """The course's cell that this is, by its metadata, or by its id where the metadata is gone."""
+def _recognised(cell: dict[str, Any], own: set[str], unmarked: list[str]) -> str | None:
+    """The course's cell that this is, by its metadata, or by its id where the metadata is gone, which is noted."""
     marks = cell["metadata"].get("nbgrader")
     name = marks.get("grade_id") if isinstance(marks, dict) else None
     if isinstance(name, str) and name in own:
         return name
     if cell["id"] in own:
-        notes.append(f"the metadata of '{cell['id']}' was missing or changed; the cell was found by its id")
+        unmarked.append(cell["id"])
         return cell["id"]
     return None
 

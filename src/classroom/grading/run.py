@@ -1,9 +1,10 @@
 """Grading an assignment: what is new goes to the workers, what comes back goes to the gradebook."""
 
-import asyncio
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -95,6 +96,8 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task]
             dashboard_address="127.0.0.1:0",  # any free port; None means 8787, and a warning if that is taken
             silence_logs=40,
         )
+    # A notebook of 50 MB is rare enough.
+    warnings.filterwarnings("ignore", "Sending large graph")
     client = Client(cluster or scheduler, timeout="30s")
     try:
         yield (
@@ -209,7 +212,7 @@ def _grade(
                     coming.add(send(task))
                     continue
                 result = not_graded(task, f"the workers that graded it ended, {2 * DEATHS} times")
-            except asyncio.CancelledError:
+            except CancelledError:
                 raise CourseError(
                     "the Dask scheduler is gone; the same command goes on from what was graded"
                 ) from None
