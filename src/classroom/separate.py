@@ -228,6 +228,10 @@ class SeparateExecute(Execute):
 
     most_output = Integer(200_000, help="Characters of output that are kept of one cell.").tag(config=True)
     tries = Integer(3, help="Kernels that a notebook gets if they are killed from outside.").tag(config=True)
+    # nbclient's own 4 seconds are short for 50 MB on a busy machine.
+    iopub_timeout = Integer(30, help="Seconds that a cell's output may come later than its end.").tag(
+        config=True
+    )
     patience = Float(10.0, help="Seconds that an interrupted kernel has to come back.").tag(config=True)
 
     _gone: str | None = None
