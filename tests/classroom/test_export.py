@@ -13,7 +13,7 @@ from classroom.collect import collect
 from classroom.collect.roster import Roster
 from classroom.course import nbgrader
 from classroom.errors import CourseError
-from classroom.export import export, safe_cell, write_csv
+from classroom.export import QuotedCsvExport, export, safe_cell, write_csv
 from classroom.gradebook import open_gradebook
 
 NAMES = {
@@ -63,7 +63,12 @@ def course(tmp_path_factory):
     sheet = worksheet(
         root,
         [
-            (n, name.replace('"', '""') if n != 2 else "HYPERLINK", f"s{n}@x.edu", "-")
+            (
+                n,
+                name.replace('"', '""') if n != 2 else "HYPERLINK",
+                f"s{n}@x.edu",
+                "Monday, 2 March 2026, 11:59 PM" if n == 1 else "-",
+            )
             for n, name in NAMES.items()
             if n != 3
         ]
@@ -75,6 +80,9 @@ def course(tmp_path_factory):
     text += 'Participant 3,"Broken, File",s3@x.edu,Submitted for grading,,7.00,Yes,"Friday, 6 March 2026, 9:00 AM",-,\r\n'
     sheet.write_text(text.replace("4.00", "7.00"), "utf-8")
     collect(course, "small", [archive(root / "m.zip", files)], worksheet=sheet, progress=False)
+    with (course / "nbgrader_config.py").open("a", encoding="utf-8") as file:
+        file.write("c.LatePolicy.share_per_day = 0.25\n")
+    assert main(["--course", str(course), "due", "small", "2026-03-02 12:00"]) == 0
     assert main(["--course", str(course), "grade", "small"]) == 0
     late = archive(root / "n.zip", {moodle("李 雷", 5): solved(course, RIGHT)}, when=datetime(2026, 3, 9))
     collect(course, "small", [late], progress=False)
@@ -95,9 +103,14 @@ def test_nbgraders_export_is_quoted_and_tells_an_earned_zero_from_none(course):
     assert (rows["s3@x.edu"]["score"], rows["s3@x.edu"]["status"]) == ("0.0", "failed")
     assert (rows["s6@x.edu"]["score"], rows["s6@x.edu"]["status"]) == ("", "missing")
     assert rows["s4@x.edu"]["waiting"] == "1"
+    late = rows["s1@x.edu"]
+    assert (late["raw_score"], late["late_submission_penalty"], late["score"]) == ("4.0", "1.0", "3.0")
     assert (rows["s3@x.edu"]["last_name"], rows["s3@x.edu"]["first_name"]) == ("Broken", "File")
     assert not any(cell.startswith("=") for row in rows.values() for cell in row.values())
-    nbgrader(course, "export", "--to", "one.csv", "--student", "['s1@x.edu']")
+    with open_gradebook(course) as gradebook:
+        QuotedCsvExport(to=str(course / "one.csv"), student=["s1@x.edu"], assignment=["small"]).export(
+            gradebook
+        )
     assert [row["student_id"] for row in table(course / "one.csv")] == ["s1@x.edu"]
 
 
@@ -112,7 +125,7 @@ def test_moodles_worksheet_comes_back_with_grades_and_comments(course, tmp_path,
     grade = {row["Identifier"].split()[1]: (row["Grade"], row["Feedback comments"]) for row in after}
     # Waiting for a person, handed in again since, never came: no number, which Moodle passes over.
     assert [grade[k] for k in "456"] == [("", "")] * 3
-    assert grade["1"][0] == "4"
+    assert grade["1"] == ("3", "one: 4 of 7, 1 taken off for 11 h 59 min of lateness")
     assert grade["2"] == ("0", "one: 0 of 7")
     assert grade["3"][0] == "0"
     assert "no notebook" in grade["3"][1]
@@ -160,7 +173,7 @@ def test_canvas_table_comes_back_with_its_rows_and_without_other_assignments(cou
     # The one who waits keeps what Canvas has: an empty cell would take it away.
     assert [(row[1], row[5]) for row in written[3:]] == [
         ("902", "0"),
-        ("901", "4"),
+        ("901", "3"),
         ("904", "2.5"),
         ("999", "1"),
         ("1", ""),
@@ -174,7 +187,7 @@ def test_canvas_table_comes_back_with_its_rows_and_without_other_assignments(cou
     with pytest.raises(CourseError, match="counts 14 points for the assignment, the gradebook 7"):
         export(course, "small", "canvas", out, template)
     export(course, "small", "canvas", out, template, scale=True)
-    assert "901,,s1@x.edu,A,8" in out.read_text("utf-8-sig")
+    assert "901,,s1@x.edu,A,6" in out.read_text("utf-8-sig")
 
 
 @pytest.mark.pipeline
@@ -189,7 +202,7 @@ def test_without_a_template_the_columns_are_the_platforms(course, tmp_path):
     export(course, "small", "moodle", out)
     rows = {row["Email address"]: row for row in table(out)}
     assert set(rows) == {"s1@x.edu", "s2@x.edu", "s3@x.edu"}
-    assert rows["s1@x.edu"]["small"] == "4"
+    assert rows["s1@x.edu"]["small"] == "3"
 
 
 @pytest.mark.pipeline

@@ -1,6 +1,5 @@
 """Lateness: the policy, due dates, and penalties that follow both, in `classroom grade` as in nbgrader's own command."""
 
-import os
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -10,8 +9,10 @@ from small import RIGHT, hand_in, quick_course
 from classroom.__main__ import main
 from classroom.course import nbgrader
 from classroom.errors import CourseError
-from classroom.gradebook import open_gradebook
+from classroom.gradebook import database, open_gradebook
 from classroom.grading.status import status_rows
+from classroom.grading.store import Store, masters
+from classroom.grading.work import Result, Task
 from classroom.late import LatePolicy, due_date, late_text, set_due_date
 
 HOUR = 3600
@@ -57,21 +58,31 @@ def test_lateness_in_words(seconds, text):
     assert late_text(seconds) == text
 
 
+WHEN = {
+    "early": "2026-03-01 22:58:59 UTC",
+    "grace": "2026-03-01 23:08:59 UTC",
+    "late": "2026-03-02 10:00:00 UTC",
+    "later": "2026-03-20 10:00:00 UTC",
+    "timeless": None,
+}
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
+    """A class that has been graded already: all with every point."""
     course = quick_course(tmp_path_factory.mktemp("late"))
     with (course / "nbgrader_config.py").open("a", encoding="utf-8") as file:
         file.write("c.LatePolicy.share_per_day = 0.25\nc.LatePolicy.most = 0.5\n")
-    for student, when in (
-        ("early", "2026-03-01 22:58:59 UTC"),
-        ("grace", "2026-03-01 23:08:59 UTC"),
-        ("late", "2026-03-02 10:00:00 UTC"),
-        ("later", "2026-03-20 10:00:00 UTC"),
-        ("timeless", None),
-    ):
-        hand_in(course, student, RIGHT)
-        if when:
-            (course / "submitted" / student / "small" / "timestamp.txt").write_text(when)
+    with Store(database(course)) as store:
+        (master,) = masters(store.gradebook, "small", course / "exercises" / "small")
+        for student, when in WHEN.items():
+            hand_in(course, student, RIGHT)
+            folder = course / "submitted" / student / "small"
+            if when:
+                (folder / "timestamp.txt").write_text(when)
+            task = Task(student, master, (folder / "one.ipynb").read_bytes())
+            points = {"test-half": 2.0, "test-twice": 2.0}
+            store.save("small", [Result(student, "one", task.digest, "graded", points=points)])
     return course
 
 
@@ -83,10 +94,10 @@ def penalties(course):
         }
 
 
-@pytest.mark.pipeline
 def test_penalties_follow_the_due_date_without_grading_again(course, capsys):
     arguments = ["--course", str(course)]
     assert main([*arguments, "grade", "small"]) == 0
+    assert "0 submissions graded, 5 stood already" in capsys.readouterr().out
     assert set(penalties(course).values()) == {(4.0, 0.0)}
 
     # Now it has one, in the instructor's own time zone, the minute before midnight.
@@ -99,10 +110,6 @@ def test_penalties_follow_the_due_date_without_grading_again(course, capsys):
     told = {row["student"]: row for row in status_rows(course, "small")}
     assert [told[who]["late"] for who in expected] == ["", "9 min", "11 h 1 min", "18 d 11 h", ""]
     assert (told["late"]["penalty"], told["early"]["penalty"], told["late"]["points"]) == (1.0, "", 4.0)
-
-    # nbgrader's own command comes to the same.
-    nbgrader(course, "autograde", "small", "--student", "late", "--force")
-    assert penalties(course)["late"] == (4.0, 1.0)
 
     # A person's points count, given after grading.
     with open_gradebook(course) as gradebook:
@@ -120,7 +127,6 @@ def test_penalties_follow_the_due_date_without_grading_again(course, capsys):
     assert not any(penalty for _, penalty in penalties(course).values())
 
 
-@pytest.mark.pipeline
 def test_a_due_date_is_kept_in_utc_and_wants_a_time(course, capsys):
     with open_gradebook(course) as gradebook:
         for text, zone in (
@@ -143,4 +149,14 @@ def test_a_due_date_is_kept_in_utc_and_wants_a_time(course, capsys):
     assert main(["--course", str(course), "due", "nothing"]) == 2
     assert main(["--course", str(course), "due", "small"]) == 0
     assert "small has no due date" in capsys.readouterr().out
-    assert os.path.exists(course / "gradebook.db")
+
+
+@pytest.mark.long
+@pytest.mark.pipeline
+def test_nbgraders_own_command_comes_to_the_same(course):
+    with open_gradebook(course) as gradebook:
+        set_due_date(gradebook, "small", "2026-03-01 22:59Z")
+        gradebook.find_grade("test-half", "one", "small", "later").manual_score = None
+        gradebook.db.commit()
+    nbgrader(course, "autograde", "small", "--student", "later", "--force")
+    assert penalties(course)["later"] == (4.0, 2.0)
