@@ -14,6 +14,10 @@ ATTEMPTS = {
     "read a file of the grader's": ("files", "got = open({file!r}).read()"),
     "write next to the gradebook": ("files", "open({file!r}, 'a').close(); got = 'written'"),
     "open a socket": ("network", "import socket; got = socket.socket(socket.AF_INET).fileno()"),
+    "connect to a service of this machine's": (
+        "network",
+        "import socket; socket.socket(socket.AF_UNIX).connect({service!r}); got = 'a connection'",
+    ),
     "allocate 64 GiB": (
         "processor time, memory, size of files",
         "got = len(bytearray(64 * 2**30))",
@@ -67,14 +71,28 @@ async def _ask(snippets: list[str]) -> list[str | None]:
 def attempts() -> dict[str, str | None]:
     """What a student's code got hold of in each attempt on this machine; None where it was stopped."""
     import os
+    import socket
     import tempfile
 
-    with tempfile.NamedTemporaryFile("w", prefix="grader-") as file:
+    with (
+        tempfile.NamedTemporaryFile("w", prefix="grader-") as file,
+        socket.socket(socket.AF_UNIX) as listening,
+    ):
         file.write("the grader's")
         file.flush()
-        os.chmod(file.name, 0o666)
-        snippets = [snippet.format(file=file.name, pid=os.getpid()) for _, snippet in ATTEMPTS.values()]
-        return dict(zip(ATTEMPTS, asyncio.run(_ask(snippets)), strict=True))
+        service = f"{file.name}.service"
+        listening.bind(service)
+        listening.listen()
+        for path in (file.name, service):
+            os.chmod(path, 0o666)
+        try:
+            snippets = [
+                snippet.format(file=file.name, service=service, pid=os.getpid())
+                for _, snippet in ATTEMPTS.values()
+            ]
+            return dict(zip(ATTEMPTS, asyncio.run(_ask(snippets)), strict=True))
+        finally:
+            os.unlink(service)
 
 
 def main(arguments: list[str] | None = None) -> int:
