@@ -28,10 +28,18 @@ from sphinx.jinja2glue import BuiltinTemplateLoader
 SHEET = "styles/pydata-sphinx-theme.css"
 FONT = "vendor/fontawesome/webfonts/fa-solid-900"
 
-# The theme's main script, what it does to every listing at the start and at each change, and what it does instead.
+# The theme's main script, what it does to every listing at the start and at each change, and what it does instead: a
+# listing can be reached with the keyboard until it is near and seen not to scroll.
 SCRIPT = "scripts/pydata-sphinx-theme.js"
 _ALL_LISTINGS = ".forEach(e=>{e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1})"
-_NEAR_LISTINGS = ".forEach(e=>{courseNear.unobserve(e),courseNear.observe(e)})"
+_NEAR_LISTINGS = (
+    ".forEach(e=>{e.hasAttribute('tabindex')||(e.tabIndex=0),courseNear.unobserve(e),courseNear.observe(e)})"
+)
+# Tables scroll in themselves here, so they are asked as well.
+_SCROLLS, _SCROLLS_TOO = (
+    '".pst-scrollable-table-container"].join',
+    '".pst-scrollable-table-container","article table"].join',
+)
 _NEAR = (
     "const courseNear=new IntersectionObserver(s=>s.forEach(({target:e,isIntersecting:n})=>{"
     "n&&(e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1)}));\n"
@@ -64,7 +72,8 @@ _MATH = re.compile(
     r'\s*<script>window\.MathJax = .*?</script>|\s*<script [^>]*src="[^"]*_static/math\.js[^"]*"[^>]*></script>'
 )
 # What a screen reader misses in the theme: the sidebar belongs to no landmark; arrows have no name; a name hides the words
-# that are seen; an empty cell of a table's head is announced as a heading of nothing.
+# that are seen; an empty cell of a table's head is announced as a heading of nothing; the lines of a long signature are
+# definitions of nothing; a source in a list has a role that ARIA has given up.
 _NAMES = (
     (
         re.compile(r'<div id="pst-primary-sidebar" class='),
@@ -74,7 +83,18 @@ _NAMES = (
     (re.compile(r'(<button class="btn search-button-field[^>]*?)\s+aria-label="Search"'), r"\1"),
     (re.compile(r'<summary aria-label="Toggle hidden content">'), "<summary>"),
     (re.compile(r"<th\b([^>]*)>((?:\s|</?p>)*)</th>"), r"<td\1>\2</td>"),
+    (
+        re.compile(r"<dl>\n((?:<dd>(?:(?!</?d[ltd]\b).)*</dd>\n?)+)</dl>", re.DOTALL),
+        lambda lines: f'<div class="sig-lines">\n{lines[1]}</div>'.replace("dd>", "div>"),
+    ),
+    (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 )
+# A column whose heading is a formula alone, of letters and their indices. MathJax draws letters that are no text, and a
+# heading without text is announced as empty by some readers; so these are written as text.
+_FORMULA_HEADING = re.compile(
+    r'(<th\b[^>]*>(?:\s|<p>)*)<span class="math[^"]*">\\\((.+?)\\\)</span>((?:\s|</p>)*</th>)'
+)
+_LETTERS = re.compile(r"[A-Za-z](?:_(?:\w|\{[\w+-]+\}))?(?:, [A-Za-z](?:_(?:\w|\{[\w+-]+\}))?)*")
 _IMAGE = re.compile(r'<img\s[^>]*?\bsrc="([^"]+)"[^>]*?/?>')
 _RULE = re.compile(r"(?<=[{}\n/])(\.fa-[\w-]+:before(?:,\.fa-[\w-]+:before)*)\{[^{}]*\}")
 _FACE = re.compile(
@@ -129,6 +149,7 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
     html = _ICON.sub(r'<\1 aria-hidden="true" \2>', html)
     for pattern, better in _NAMES:
         html = pattern.sub(better, html)
+    html = _FORMULA_HEADING.sub(lettered, html)
     if not search:
         html = _SEARCH.sub("", html)
         html = _OPTIONS.sub(lambda _: f"<script>{options}{PRINT}</script>", html)
@@ -140,6 +161,17 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
         return sized(found[0], sources.get(Path(found[1]).name), lazy=-1 < below < found.start() + article)
 
     return html[:article] + _IMAGE.sub(picture, html[article:])
+
+
+def lettered(heading: re.Match[str]) -> str:
+    """A heading of letters and indices as text, `h_{t-1}` with its index below; any other as it is."""
+    if not _LETTERS.fullmatch(heading[2]):
+        return heading[0]
+    letters = re.sub(r"[A-Za-z](?![\w+-]*\})(?<!_.)", r"<i>\g<0></i>", heading[2])
+    letters = re.sub(r"_(?:\{([^}]+)\}|(\w))", lambda m: f"<sub>{m[1] or m[2]}</sub>", letters).replace(
+        "-", "\u2212"
+    )
+    return f'{heading[1]}<span class="course-symbol">{letters}</span>{heading[3]}'
 
 
 def sized(tag: str, source: Path | None, *, lazy: bool) -> str:
@@ -200,11 +232,12 @@ def patient_script(script: str) -> str:
     Raises:
         ValueError: if it does not do what is to be changed exactly once, as another version of the theme may.
     """
-    if script.count(_ALL_LISTINGS) != 1:
-        raise ValueError(
-            f"expected the theme's script to look at all listings once, found it {script.count(_ALL_LISTINGS)} times"
-        )
-    return _NEAR + script.replace(_ALL_LISTINGS, _NEAR_LISTINGS)
+    for part in (_ALL_LISTINGS, _SCROLLS):
+        if script.count(part) != 1:
+            raise ValueError(
+                f"expected the theme's script to look at all listings once, found it {script.count(part)} times"
+            )
+    return _NEAR + script.replace(_ALL_LISTINGS, _NEAR_LISTINGS).replace(_SCROLLS, _SCROLLS_TOO)
 
 
 def cut_font(font: bytes, points: Iterable[int]) -> bytes:

@@ -34,14 +34,17 @@ def address(app: Sphinx, config: Config) -> None:
 
 
 def first_paragraphs(doctree: nodes.document | None) -> str:
-    """What a page says first, at most LONGEST characters of it, cut at a word."""
+    """What a page says first, at most LONGEST characters of it: whole sentences, or else cut at a word."""
     text = ""
     for paragraph in doctree.findall(nodes.paragraph) if doctree is not None else ():
         if isinstance(paragraph.parent, nodes.section):
             text = f"{text} {' '.join(paragraph.astext().split())}".strip()
         if len(text) >= SHORTEST:
             break
-    return text if len(text) <= LONGEST else text[: LONGEST - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+    if len(text) <= LONGEST:
+        return text
+    whole = re.match(rf".{{{SHORTEST - 1},{LONGEST - 1}}}[.?!](?=\s)", text)
+    return whole[0] if whole else text[: LONGEST - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
 
 
 def described(

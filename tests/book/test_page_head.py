@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from pages import BOOK
 
@@ -57,6 +58,29 @@ def test_a_page_is_described_by_its_first_paragraphs(head, tmp_path):
     assert found["og:title"] == "3. The LSTM & more"
     assert found["og:image"] == "../_static/card.png"
     assert "og:url" not in found
+
+
+def test_a_description_ends_with_a_sentence_where_it_can(head, tmp_path):
+    text = "A network that remembers what it read. " * 3 + "A sentence " + "that goes on " * 20
+    assert (
+        tags(head, tmp_path, document(text))["description"]
+        == ("A network that remembers what it read. " * 3).strip()
+    )
+
+
+def test_every_page_in_the_contents_describes_itself():
+    """By hand, not too long for a list of results, and no two alike; model answers are made, and take their first sentences."""
+    contents = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
+    names = [contents["root"]]
+    for part in contents["parts"]:
+        for entry in part["chapters"]:
+            names += [entry["file"], *(below["file"] for below in entry.get("sections", []))]
+    found = {}
+    for name in names:
+        head = (BOOK.parent / f"{name}.md").read_text(encoding="utf-8").split("---\n")[1]
+        found[name] = yaml.safe_load(head)["myst"]["html_meta"]["description"]
+    assert {name: text for name, text in found.items() if not 50 <= len(text) <= 160} == {}
+    assert len(set(found.values())) == len(names) > 25
 
 
 def test_a_description_of_its_own_is_not_said_twice(head, tmp_path):

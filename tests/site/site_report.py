@@ -13,6 +13,9 @@ The site is served on localhost as a real host serves it: compressed (gzip), ove
 Lighthouse's performance depends on how busy the machine is: each figure is the median of `--runs` runs, and the load
 and Lighthouse's own measure of the processor stand beside it. Node is needed; Lighthouse and axe-core are fetched with
 npm into `_build/site-report/`, once.
+
+`--keep` writes what was measured to benchmarks/site.json, part by part over what stands there, and the tables from it to
+benchmarks/site.md, for those who maintain the site.
 """
 
 import argparse
@@ -37,6 +40,7 @@ import yaml
 from built_site import CHROMIUM_ARGUMENTS, ROOT, SITE, chromium_binary, is_local, launched, toc_pages
 
 WORK = ROOT / "_build" / "site-report"
+KEPT = ROOT / "benchmarks" / "site.json"
 TOOLS = {"lighthouse": "12.8.2", "axe-core": "4.14.1"}
 PARTS = ("weight", "blocking", "links", "axe", "lighthouse")
 
@@ -498,6 +502,12 @@ def text(report: dict) -> str:
     out = [
         f"# The site, measured\n\n{report['when']}; served with {report['served']}; load of the machine {load}."
     ]
+    if "measured" in report:
+        out.append(
+            "Measured by `make site-report`: "
+            + "; ".join(f"{part} {when}" for part, when in sorted(report["measured"].items()))
+            + "."
+        )
     if "weight" in report:
         kinds = ("Document", "Stylesheet", "Script", "Font", "Image")
         rows = [
@@ -598,6 +608,22 @@ def text(report: dict) -> str:
     return "\n\n".join(out) + "\n"
 
 
+def kept(report: dict, path: Path = KEPT) -> dict:
+    """A report over the one that is kept: parts and pages that were measured now replace what was measured before."""
+    whole = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for key, value in report.items():
+        by_page = key in ("weight", "blocking", "axe", "lighthouse")
+        whole[key] = {**whole.get(key, {}), **value} if by_page else value
+    # Pages that the contents no longer name are gone, and so are their figures.
+    for key in ("weight", "blocking", "axe", "lighthouse"):
+        if key in whole:
+            whole[key] = {name: whole[key][name] for name in toc_pages() if name in whole[key]}
+    # What was measured when is said of each part.
+    measured = {part: report["when"] for part in PARTS if part in report}
+    whole["measured"] = {**whole.get("measured", {}), **measured}
+    return whole
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Command line: measure, print, keep under _build/site-report/."""
     parser = argparse.ArgumentParser(
@@ -609,6 +635,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--runs", type=int, default=3, help="runs of Lighthouse a page and form")
     parser.add_argument("--site", type=Path, default=SITE)
+    parser.add_argument("--keep", action="store_true", help="keep what was measured, in benchmarks/")
     options = parser.parse_args(arguments)
     if not (options.site / "index.html").exists():
         stop(f"no site in {options.site}; build it with: make site")
@@ -618,6 +645,10 @@ def main(arguments: list[str] | None = None) -> int:
     WORK.mkdir(parents=True, exist_ok=True)
     (WORK / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
     (WORK / "report.md").write_text(text(report), encoding="utf-8")
+    if options.keep:
+        whole = kept(report)
+        KEPT.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        KEPT.with_suffix(".md").write_text(text(whole), encoding="utf-8")
     print(text(report))
     return 0
 
