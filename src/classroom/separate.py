@@ -37,7 +37,7 @@ from classroom.sandbox import confine
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, WrongAnswer
 from refcells.autotest.forbidden import FORBIDDEN, forbidden_in, refused
-from refcells.autotest.limits import SECONDS, OutOfBounds, limited
+from refcells.autotest.limits import PATIENCE, SECONDS, OutOfBounds, limited
 from refcells.autotest.student import MIME
 
 __all__ = ["FINDING", "KernelGone", "SeparateExecute", "StudentFunction", "free_names"]
@@ -163,7 +163,7 @@ class _Link:
         Raises:
             KernelGone: if none comes in time, or the kernel has ended.
         """
-        until = seconds + MARGIN
+        until = PATIENCE * seconds + MARGIN
         future = asyncio.run_coroutine_threadsafe(
             self._execute.exchange(wire.dumps(request), until), self._loop
         )

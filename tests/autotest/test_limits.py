@@ -223,9 +223,47 @@ def test_a_call_inside_a_call_gets_its_own_time():
     def slow():
         return limits.limited(lambda: time.sleep(1.2) or "done", 10.0)
 
-    assert limits.limited(slow, 1.0) == "done"
+    assert limits.limited(slow, 0.2) == "done"
     with pytest.raises(limits.TimeUp, match=r"after 0\.2 seconds"):
         limits.limited(lambda: limits.limited(lambda: time.sleep(1), 0.2), 5.0)
+
+
+def works(seconds, rest=0.0):
+    """Use so much processor time, and rest in between for so long, as on a machine that has other work."""
+    for _ in range(5):
+        until = time.thread_time() + seconds / 5
+        while time.thread_time() < until:
+            pass
+        time.sleep(rest / 5)
+    return "done"
+
+
+with_clocks = pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="threads have no clock of their own here"
+)
+
+
+@with_clocks
+def test_a_busy_machine_costs_no_points(monkeypatch):
+    """The time is the processor's: what takes twice as long by the clock because others work too is not too slow."""
+    monkeypatch.setattr(limits, "PATIENCE", 20)  # this one may be busy itself
+    began = time.monotonic()
+    assert limits.limited(lambda: works(0.2, rest=0.6), 0.5) == "done"
+    assert time.monotonic() - began > 0.5
+    with pytest.raises(limits.TimeUp, match=r"after 0\.2 seconds"):
+        limits.limited(lambda: works(1.0), 0.2)
+
+
+@with_clocks
+def test_calls_share_their_time(monkeypatch):
+    monkeypatch.setattr(limits, "PATIENCE", 20)
+    together = limits.Allowance(0.5)
+    assert limits.limited(lambda: works(0.3), together) == "done"
+    assert 0.3 <= together.used < 0.45
+    assert not together.over
+    with pytest.raises(limits.TimeUp, match=r"after 0\.5 seconds"):
+        limits.limited(lambda: works(0.4), together)
+    assert together.over
 
 
 def test_without_threads_the_call_still_runs(monkeypatch):

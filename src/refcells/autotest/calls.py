@@ -5,14 +5,13 @@ This module runs where the student's code runs, in the same process as it, and h
 
 import inspect
 import linecache
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from refcells.autotest.limits import OutOfBounds, TimeUp, limited, quiet_streams
+from refcells.autotest.limits import Allowance, OutOfBounds, TimeUp, limited, quiet_streams
 
 __all__ = ["NOT_WRITTEN", "Answer", "Unfit", "WrongAnswer", "answers", "raised", "reason"]
 
@@ -75,14 +74,14 @@ def answers(
         probe: how to use it, if not by calling it: a function of the work and the arguments.
         cases: the arguments, which are handed over as they are.
         quiet: whether a warning counts as an error.
-        seconds: what all calls together may take.
+        seconds: of processor time, what all calls together may take.
         read: looks at the results while the student's time still runs, since a student's object may have its own idea
             of being looked at.
     """
-    until = time.monotonic() + seconds
+    together = Allowance(seconds)
     for arguments in cases:
-        yield _answer(work, probe, arguments, quiet, seconds, max(until - time.monotonic(), 0.1), read)
-        if time.monotonic() > until:
+        yield _answer(work, probe, arguments, quiet, together, read)
+        if together.over:
             break
 
 
@@ -91,8 +90,7 @@ def _answer(
     probe: Callable[..., Any] | None,
     arguments: tuple[Any, ...],
     quiet: bool,
-    seconds: float,
-    left: float,
+    together: Allowance,
     read: Callable[[Any], Any] | None,
 ) -> Answer:
     answer = Answer(arguments=arguments)
@@ -104,11 +102,9 @@ def _answer(
     try:
         with quiet_streams(), warnings.catch_warnings():
             warnings.simplefilter("error" if quiet else "ignore")
-            answer.results, answer.plain = limited(call, left)
+            answer.results, answer.plain = limited(call, together)
     except Exception as error:
-        if isinstance(error, TimeUp):
-            error = TimeUp(f"it was still running after {seconds:g} seconds")
-        elif not isinstance(error, NotImplementedError):
+        if not isinstance(error, TimeUp | NotImplementedError):
             answer.reason = reason(error)
         answer.problem = raised(error, work)
     return answer

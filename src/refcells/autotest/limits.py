@@ -2,6 +2,9 @@
 
 The code runs in a thread of its own. That needs no signals, so it works inside a notebook's kernel and on every system;
 and a function that sleeps for an hour can be left behind while the next question is graded.
+
+What is bound is processor time, so that a right answer is right on a machine that is busy with other work. By the clock a call
+may take `PATIENCE` times as long: one that sleeps uses no processor time at all.
 """
 
 import contextlib
@@ -13,13 +16,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["SECONDS", "OutOfBounds", "TimeUp", "limited", "quiet_streams"]
+__all__ = ["PATIENCE", "SECONDS", "Allowance", "OutOfBounds", "TimeUp", "limited", "quiet_streams"]
 
 T = TypeVar("T")
 
-# Seconds that a question's calls may take together. A right answer takes milliseconds; this leaves room for a slow,
-# loaded machine. A question that trains something states its own.
+# Seconds of processor time that a question's calls may take together. A right answer takes milliseconds; this leaves room
+# for a slow machine. A question that trains something states its own.
 SECONDS = 10.0
+
+# How many times as long they may take by the clock.
+PATIENCE = 4.0
 
 # Lines that one call may print.
 LINES = 100_000
@@ -40,23 +46,66 @@ class _Stop(BaseException):
     """Raised inside a thread that is left behind, so that a loop ends; no `except Exception` stops it."""
 
 
-class _Worker(threading.Thread):
-    """One call in a thread of its own, with its deadline."""
+class Allowance:
+    """The time of several calls together.
 
-    def __init__(self, call: Callable[[], Any], deadline: float) -> None:
+    Args:
+        seconds: of processor time, and `PATIENCE` times as long by the clock. Where a thread's processor time cannot be told
+            from outside, as on Windows and macOS, the seconds are the clock's.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.until = time.monotonic() + seconds * (PATIENCE if _TOLD else 1)
+        self.used = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left."""
+        return self.used > self.seconds or time.monotonic() > self.until
+
+
+# Whether a thread's processor time can be told by another thread.
+_TOLD = hasattr(time, "pthread_getcpuclockid")
+
+
+class _Worker(threading.Thread):
+    """One call in a thread of its own, with the seconds that it may use, and the time by the clock when it has to end."""
+
+    def __init__(self, call: Callable[[], Any], seconds: float, deadline: float) -> None:
         super().__init__(daemon=True)
-        self.deadline = deadline
+        self.seconds, self.deadline = seconds, deadline
         self._call = call
+        self._clock: int | None = None
+        self._used = 0.0
         # NumPy's error state and the like, as the caller has set them.
         self._context = contextvars.copy_context()
         self.result: Any = None
         self.error: BaseException | None = None
 
+    @property
+    def used(self) -> float:
+        """Seconds of processor time so far; 0 where that cannot be told."""
+        if self._clock is not None:
+            with contextlib.suppress(OSError):  # the thread has just ended
+                self._used = time.clock_gettime(self._clock)
+        return self._used
+
+    @property
+    def left(self) -> float:
+        """Seconds after which it is worth looking again; none if the time is over."""
+        by_clock, by_use = self.deadline - time.monotonic(), self.seconds - self.used
+        return min(by_clock, max(by_use, 0.01)) if by_clock > 0 and by_use > 0 else 0.0
+
     def run(self) -> None:
+        if _TOLD:
+            self._clock = time.pthread_getcpuclockid(threading.get_ident())
         try:
             self.result = self._context.run(self._call)
         except BaseException as error:  # handed on to the thread that waits
             self.error = error
+        finally:
+            self._used, self._clock = self.used, None
 
     def abandon(self) -> None:
         """Ask the thread to end; one that sleeps does so when it wakes up."""
@@ -69,20 +118,25 @@ class _Worker(threading.Thread):
             self.join(0.01)
 
 
-def limited(call: Callable[[], T], seconds: float = SECONDS) -> T:
+def limited(call: Callable[[], T], time_for_it: float | Allowance = SECONDS) -> T:
     """The result of `call()`, which may take so many seconds; what it raises is raised here.
 
     A call inside such a call gets its own seconds, and the outer one waits for it.
+
+    Args:
+        call: what to do.
+        time_for_it: seconds of processor time, or what several calls have together.
 
     Raises:
         TimeUp: if it takes longer; the call is asked to end and left behind.
         OutOfBounds: if it ends with something that is no ordinary exception, such as SystemExit.
     """
-    now = time.monotonic()
+    allowance = time_for_it if isinstance(time_for_it, Allowance) else Allowance(time_for_it)
+    seconds = max(allowance.seconds - allowance.used, 0.1)
+    worker = _Worker(call, seconds, max(allowance.until, time.monotonic() + 0.1))
     outer = threading.current_thread()
     if isinstance(outer, _Worker):
-        outer.deadline = max(outer.deadline, now + 1.5 * seconds)
-    worker = _Worker(call, now + seconds)
+        outer.deadline = max(outer.deadline, worker.deadline + 0.5 * seconds)
     try:
         size = threading.stack_size(_STACK)
     except (ValueError, RuntimeError):
@@ -95,11 +149,12 @@ def limited(call: Callable[[], T], seconds: float = SECONDS) -> T:
     finally:
         if size is not None:
             threading.stack_size(size)
-    while worker.is_alive() and (left := worker.deadline - time.monotonic()) > 0:
+    while worker.is_alive() and (left := worker.left) > 0:
         worker.join(left)
+    allowance.used += worker.used
     if worker.is_alive():
         worker.abandon()
-        raise TimeUp(f"it was still running after {seconds:g} seconds")
+        raise TimeUp(f"it was still running after {allowance.seconds:g} seconds")
     if isinstance(worker.error, Exception):
         raise worker.error
     if worker.error is not None:
