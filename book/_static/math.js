@@ -92,7 +92,7 @@
       if (unset.has(target)) soon.add(target);
     }
     if (soon.size) go();
-  }, { rootMargin: "60% 0px" });
+  }, { rootMargin: "25% 0px" });
   unset.forEach((node) => watch.observe(node));
 
   const begins = ["scroll", "keydown", "pointerdown"];

@@ -187,12 +187,15 @@ def test_the_whole_book_is_printed(site):
             collect(entry) if isinstance(entry, list) else titles.append(" ".join(entry.title.split()))
 
     collect(reader.outline)
+    known = {title.replace(" ", "") for title in titles}
     for name in toc_pages():
         page = BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
         heading = page.select_one("article h1")
         for sign in heading.select(".headerlink"):
             sign.decompose()
-        assert " ".join(heading.get_text().split()) in titles, name
+        # Chromium joins the lines of a heading without a space, and names the first one twice.
+        title = "".join(heading.get_text().split())
+        assert {title, 2 * title} & known, name
     assert len(reader.pages) > 100
     text = "\n".join(page.extract_text() for page in reader.pages)
     prose = re.sub(r"(?m)^.*(\\n|r\"|r').*$", "", text)
