@@ -21,7 +21,7 @@ export PATH := $(BIN):$(PATH)
 .DELETE_ON_ERROR:
 # The release is made before the site, which offers its notebooks.
 .NOTPARALLEL:
-.PHONY: all site pdf release grade handout test lint serve bench experiments grader-report site-report lock clean
+.PHONY: all site pdf release grade handout test lint serve bench experiments grader-report grading-report bench-grading site-report lock clean
 
 all: release site grade
 	@echo "site         $(abspath $(SITE))"
@@ -72,6 +72,11 @@ serve: $(SITE)
 bench: $(READY)
 	$(PY) benchmarks/cells.py
 
+# Grading beside stock nbgrader, the class growing, the model of a cluster: about half an hour, kept in book/data. Add names to
+# run some: make bench-grading NAMES=throughput
+bench-grading: $(RELEASE)
+	$(PY) benchmarks/grading.py $(NAMES)
+
 # Runs that take minutes, kept as data in book/data. Add names to run some: make experiments NAMES=lstm-remember-first
 experiments: $(READY)
 	$(PY) -m refcells.experiments $(NAMES)
@@ -80,6 +85,11 @@ experiments: $(READY)
 # to measure some: make grader-report NAMES=lstm
 grader-report: $(RELEASE)
 	$(PY) -m classroom.report $(NAMES)
+
+# What the grading withstands: attacks, odd notebooks, throughput, kills; an hour. Add names to run some:
+# make grading-report NAMES="attacks odd"
+grading-report: $(RELEASE)
+	$(PY) -m classroom.grading_report $(NAMES)
 
 # What the site weighs, what axe-core and Lighthouse find, links and alt text: tests/site/site_report.py. Needs Node; takes
 # half an hour. Parts and pages by name: make site-report REPORT="--only axe --pages book/lstm"

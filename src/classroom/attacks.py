@@ -14,7 +14,7 @@ import socketserver
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +31,9 @@ from classroom.gradebook import open_gradebook
 from classroom.preprocessors import UnknownCells
 from classroom.sample import solution_cells
 
-__all__ = ["ATTACKS", "Arena", "Attack", "arena", "score", "submission"]
+__all__ = ["ATTACKS", "Arena", "Attack", "arena", "measure", "score", "submission", "write"]
+
+DATA = ROOT / "book" / "data" / "attacks.json"
 
 ANSWERS = ("sigmoid", "gates", "update", "forward", "half")
 NAMES = ("sigmoid", "lstm_gates", "lstm_update", "lstm_step", "lstm_forward", "steps_to_half")
@@ -791,8 +793,12 @@ def _tried(attack: Attack, where: Arena, execute: type[Execute]) -> dict[str, An
     return found
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line: try all attacks under stock nbgrader and here, and write what they gained."""
+def measure(say: Callable[[str], None] = print) -> dict[str, Any]:
+    """Try all attacks under stock nbgrader and here; gives what each gained, with the versions and what is enforced.
+
+    Args:
+        say: is told of each attack when it has been tried.
+    """
     import tempfile
 
     from tqdm import tqdm
@@ -800,9 +806,6 @@ def main(arguments: list[str] | None = None) -> int:
     from classroom.sandbox import enforcement
     from classroom.separate import SeparateExecute
 
-    parser = argparse.ArgumentParser(prog="python -m classroom.attacks", description=__doc__)
-    parser.add_argument("--to", type=Path, default=ROOT / "book" / "data" / "attacks.json")
-    options = parser.parse_args(arguments)
     asyncio.set_event_loop(asyncio.new_event_loop())
     rows = []
     with tempfile.TemporaryDirectory(prefix="attacks-") as scratch, arena(Path(scratch) / "course") as where:
@@ -819,8 +822,8 @@ def main(arguments: list[str] | None = None) -> int:
                 "here": _tried(attack, where, SeparateExecute),
             }
             rows.append(row)
-            print(f"{attack.name:24} stock {row['stock']}  here {row['here']}", flush=True)
-    result = {
+            say(f"{attack.name:24} stock {row['stock']}  here {row['here']}")
+    return {
         "command": "python -m classroom.attacks",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": {name: version(name) for name in ("nbgrader", "ipykernel", "nbclient")},
@@ -829,7 +832,19 @@ def main(arguments: list[str] | None = None) -> int:
         "points to be had by tests": most,
         "attacks": rows,
     }
-    options.to.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def write(result: dict[str, Any], path: Path = DATA) -> None:
+    """Keep what `measure` gave as data for the book."""
+    path.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line: try all attacks under stock nbgrader and here, and write what they gained."""
+    parser = argparse.ArgumentParser(prog="python -m classroom.attacks", description=__doc__)
+    parser.add_argument("--to", type=Path, default=DATA)
+    options = parser.parse_args(arguments)
+    write(measure(lambda line: print(line, flush=True)), options.to)
     return 0
 
 

@@ -265,6 +265,10 @@ class SeparateExecute(Execute):
             _from_gradebook(**resources["nbgrader"]) if "nbgrader" in resources else _from_notebook(nb)
         )
         self.kernel_name = "python3"
+        if any("torch" in cell.source for cell in nb.cells if cell.cell_type == "code"):
+            from classroom.sandbox.provisioner import have_torch_loaded
+
+            have_torch_loaded()
         submitted, began = copy.deepcopy(nb.cells), time.monotonic()
         for left in reversed(range(self.tries)):
             self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}

@@ -51,7 +51,15 @@ SWEPT = [
     for lr in (0.001, 0.01)
     for seed in range(3)
 ]
+GROWN = [
+    {"submissions": size, "seconds": 5 + size / 4, "megabytes": {"grader": 150.0, "worker": 300.0}}
+    for size in (20, 100, 400)
+]
+RATES = [{"what": "NumPy", "per_minute": {"stock": 20.0, "here": 180.0}, "ratio": 9.0}] * 2
 DRAWN = {
+    "grading_rates": lambda: figures.grading_rates(RATES),
+    "class_growth": lambda: figures.class_growth(GROWN, {"start": 5.0, "each": 0.25}),
+    "more_workers": lambda: figures.more_workers(worker=0.6, serial=0.005),
     "chain_and_attention": figures.chain_and_attention,
     "cost_by_length": lambda: figures.cost_by_length(COSTS),
     "step_cost": lambda: figures.step_cost(COSTS, 128),

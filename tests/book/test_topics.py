@@ -5,7 +5,7 @@ import re
 import pytest
 from pages import BOOK
 
-CHAPTERS = ("rnn", "bptt", "lstm", "gru", "bidirectional", "practice", "choosing")
+CHAPTERS = ("rnn", "bptt", "lstm", "gru", "bidirectional", "practice", "choosing", "grading-a-class")
 TOPICS = (BOOK / "topics.md").read_text("utf-8")
 
 

@@ -8,6 +8,7 @@ import asyncio
 import functools
 import itertools
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import shutil
 import signal
@@ -33,23 +34,40 @@ from classroom.sandbox.confine import Limits, another_user, free_uid
 from classroom.sandbox.kernel import PASSED, main
 from classroom.sandbox.leftovers import end_processes_of, folder_of_this_process, note_session
 
-__all__ = ["PRELOAD", "ConfinedKernelManager", "ConfinedProvisioner"]
+__all__ = ["PRELOAD", "TORCH", "ConfinedKernelManager", "ConfinedProvisioner", "have_torch_loaded"]
 
 # What the server loads before it forks. Nothing of the course; `warm` names more, and comes last.
 PRELOAD = [
     "numpy",
-    "torch",
-    "torch.optim",
     "ipykernel.kernelapp",
     "ipykernel.ipkernel",
     "matplotlib_inline.backend_inline",
 ]
+
+# What it loads besides where notebooks use torch, which takes it seconds. The first optimizer of a process makes torch load its
+# compiler as well.
+TORCH = ["torch", "torch.optim", "torch._dynamo"]
 
 # Seconds between two looks at whether a kernel has come up or has ended.
 GLANCE = 0.005
 
 _numbers = itertools.count()
 _lock = threading.Lock()
+_torch = threading.Event()
+
+
+def have_torch_loaded() -> None:
+    """Kernels that start from now on find torch loaded: a server that runs without it is replaced, once."""
+    with _lock:
+        if _torch.is_set():
+            return
+        _torch.set()
+        # Kernels end with their server, so one that has some stays; theirs load torch themselves.
+        if not multiprocessing.active_children():
+            # multiprocessing has no public way to end its server; where this one is gone, the old server goes on.
+            stop = getattr(multiprocessing.forkserver._forkserver, "_stop", None)  # type: ignore[attr-defined]
+            if stop is not None:
+                stop()
 
 
 @functools.cache
@@ -89,7 +107,9 @@ def _without_secrets() -> Iterator[None]:
 
 def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([*PRELOAD, "classroom.sandbox.kernel", "classroom.sandbox.warm"])
+    context.set_forkserver_preload(
+        [*PRELOAD, *(TORCH if _torch.is_set() else ()), "classroom.sandbox.kernel", "classroom.sandbox.warm"]
+    )
     return context
 
 

@@ -20,8 +20,6 @@ WANTED = (
     "IPython.core.oinspect",
     "IPython.extensions.storemagic",
     "matplotlib.pyplot",
-    # The first optimizer of a process makes torch load its compiler, which takes a second.
-    "torch._dynamo",
 )
 
 # The debugger, which nobody uses here, would remark on standard error that Python's own modules are frozen.

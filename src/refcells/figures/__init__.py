@@ -25,6 +25,7 @@ from refcells.figures.choosing import (
 )
 from refcells.figures.curves import content_times_control, gate_curves, kept_share, without_forget_gate
 from refcells.figures.diagrams import lstm_cell, rnn_cell, two_states
+from refcells.figures.grading import class_growth, grading_rates, more_workers
 from refcells.figures.gru import (
     blend_against_full,
     blended_paths,
@@ -53,6 +54,7 @@ __all__ = [
     "blend_against_full",
     "blended_paths",
     "chain_and_attention",
+    "class_growth",
     "clipping_runs",
     "clipping_surface",
     "confusions",
@@ -68,11 +70,13 @@ __all__ = [
     "gate_heatmap",
     "gradient_by_lag",
     "gradient_of_all_cells",
+    "grading_rates",
     "gru_cell",
     "jacobian_chain",
     "kept_share",
     "loss_by_context",
     "lstm_cell",
+    "more_workers",
     "padded_batches",
     "rates_by_length",
     "recall_by_tag",
