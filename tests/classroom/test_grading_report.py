@@ -1,6 +1,7 @@
 """The report on the grading, and the model of a cluster: their arithmetic and what they print, on data of the tests' own."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ from classroom import attacks, grading_report
 from classroom.course import ROOT
 from classroom.errors import CourseError
 from classroom.grading import Master, Task
+from classroom.sandbox import confine
 from classroom.scaling import Cluster, at_once, fit
 
 # --- the model --------------------------------------------------------------------------------------------------------
@@ -219,3 +221,20 @@ def test_what_was_measured_has_all_parts_and_no_name_of_a_machine():
             "versions",
             "load_before",
         }
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not confine.can_fork(), reason="kernels cannot be forked here")
+def test_the_benchmark_grades_the_same_with_both_and_fills_every_part(tmp_path):
+    """Small sizes. Its times are not judged: a test machine is too busy for that."""
+    program, to = ROOT / "benchmarks" / "grading.py", tmp_path / "found.json"
+    command = [sys.executable, program, "throughput", "growth", "cluster", "--to", to]
+    subprocess.run([*command, "--submissions", "4", "--sizes", "2", "4"], check=True, capture_output=True)
+    found = json.loads(to.read_text(encoding="utf-8"))
+    assert list(found) == ["throughput", "growth", "cluster"]
+    for row in found["throughput"]["measured"]:
+        assert row["same_points"] == row["submissions"] >= 2
+    assert [run["submissions"] for run in found["growth"]["measured"]["runs"]] == [2, 4, 4, 2]
+    for run in found["growth"]["measured"]["runs"]:
+        assert all(run["megabytes"].values())
+    assert found["cluster"]["measured"]["worker"] > found["cluster"]["measured"]["serial"] > 0

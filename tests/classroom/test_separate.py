@@ -523,3 +523,26 @@ asyncio.run(main())
             return
         time.sleep(0.2)
     pytest.fail("the kernel still runs")
+
+
+def test_kernels_find_torch_loaded_where_notebooks_use_it(tmp_path):
+    """In a process of its own: a server that was started without torch makes room for one with it."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        """
+import asyncio
+import nbformat
+from classroom.separate import SeparateExecute
+
+asyncio.set_event_loop(asyncio.new_event_loop())
+for source in ("'tor' + 'ch' in sys.modules", "'torch' in sys.modules", "'tor' + 'ch' in sys.modules"):
+    cells = [nbformat.v4.new_code_cell("import sys"), nbformat.v4.new_code_cell(source)]
+    nb = nbformat.v4.new_notebook(cells=cells)
+    SeparateExecute(timeout=60).preprocess(nb, {"metadata": {"path": None}})
+    print(nb.cells[1].outputs[0]["data"]["text/plain"])
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=300, check=True)
+    # The third does not name it, and has it from the server.
+    assert done.stdout.split() == ["False", "True", "True"]

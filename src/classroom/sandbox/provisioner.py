@@ -65,7 +65,7 @@ def have_torch_loaded() -> None:
         # Kernels end with their server, so one that has some stays; theirs load torch themselves.
         if not multiprocessing.active_children():
             # multiprocessing has no public way to end its server; where this one is gone, the old server goes on.
-            stop = getattr(multiprocessing.forkserver._forkserver, "_stop", None)  # type: ignore[attr-defined]
+            stop = getattr(multiprocessing.forkserver._forkserver, "_stop", None)
             if stop is not None:
                 stop()
 
