@@ -61,7 +61,8 @@ def _odd() -> Data:
         module = importlib.import_module("classroom.odd")
     except ModuleNotFoundError:
         raise CourseError("the odd notebooks cannot be measured here: there is no classroom.odd") from None
-    return {"notebooks": list(module.measure())}
+    told = module.measure(progress=sys.stderr.isatty())
+    return {name: told[name] for name in ("submissions", "handled", "rows")}
 
 
 def _throughput() -> Data:
@@ -117,13 +118,16 @@ def text(part: str, data: Mapping[str, Any]) -> str:
             f"{data['harmless_in_stock']} are harmless there already; gained here: {here}"
         )
     if part == "odd":
-        rows: Sequence[Mapping[str, Any]] = data["notebooks"]
-        statuses = Counter(str(row.get("status")) for row in rows)
+        rows: Sequence[Mapping[str, Any]] = data["rows"]
+        statuses = Counter(str(row["status"]) for row in rows)
+        told = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
         lines = [
-            f"odd notebooks: {len(rows)} handed in, {sum(statuses.values()) - statuses['None']} answered: "
-            + ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
+            f"odd notebooks: {data['submissions']} handed in, {data['handled']} got the expected answer; {told}"
         ]
-        return "\n".join(lines + [f"  {_row(row)}" for row in rows])
+        for row in rows:
+            line = f"  {row['name']:24} {row['status']:10} {row['points']:5.1f}  {row['notes']}"
+            lines.append(line[:160].rstrip())
+        return "\n".join(lines)
     if part == "throughput":
         lines = ["throughput: submissions a minute, under stock nbgrader and here"]
         for row in data["notebooks"]:
@@ -143,12 +147,6 @@ def text(part: str, data: Mapping[str, Any]) -> str:
             f"different {_count(run['different'])}"
         )
     return "\n".join(lines)
-
-
-def _row(row: Mapping[str, Any]) -> str:
-    """One odd notebook in a line: its name first, then whatever was measured of it."""
-    rest = ", ".join(f"{name} {value}" for name, value in row.items() if name != "name")
-    return f"{row.get('name', '')}: {rest}"
 
 
 def _count(what: Any) -> int:

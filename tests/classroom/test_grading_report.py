@@ -64,10 +64,12 @@ def test_an_answer_without_work_is_the_tasks_own():
 FOUND = {
     "attacks": {"tried": 30, "gained_in_stock": 20, "harmless_in_stock": 10, "gained_here": []},
     "odd": {
-        "notebooks": [
-            {"name": "split", "status": "repaired", "points": 4},
-            {"name": "empty", "status": "failed"},
-        ]
+        "submissions": 2,
+        "handled": 1,
+        "rows": [
+            {"name": "split", "status": "repaired", "points": 14.0, "notes": "joined"},
+            {"name": "empty", "status": "failed", "points": 0.0, "notes": "the file is empty"},
+        ],
     },
     "throughput": {
         "notebooks": [
@@ -91,7 +93,7 @@ FOUND = {
 }
 SAID = {
     "attacks": "attacks: 30 tried; 20 gained something under stock nbgrader, 10 are harmless there already; gained here: none",
-    "odd": "odd notebooks: 2 handed in, 2 answered: 1 failed, 1 repaired",
+    "odd": "odd notebooks: 2 handed in, 1 got the expected answer; 1 failed, 1 repaired",
     "throughput": "  vector_lstm      NumPy              20.0   181.0  ratio 9.0; same points for 40 of 40",
     "survival": "survival, sqlite: 20 students, 2 kills (1 grader, 1 worker); grades lost 0, given twice 0, different 1",
 }

@@ -37,6 +37,7 @@ def grading_rates(rows: Sequence[Mapping[str, Any]]) -> CourseFigure:
     ax.set_yticks(range(len(rows)), [f"{row['what']}" for row in rows])
     ax.set(xlim=(0, 1.22 * most), ylim=(len(rows) - 0.5, -0.55), xlabel="submissions a minute")
     ax.grid(False, axis="y")
+    ax.set_axisbelow(True)
     fig.legend(loc="outside upper left", ncols=2)
     return fig
 
@@ -60,8 +61,11 @@ def class_growth(runs: Sequence[Mapping[str, Any]], fit: Mapping[str, float]) ->
         below.plot(
             sizes, peaks, marker, color=colour, ms=5, label=f"the {name}" if name == "grader" else "a worker"
         )
-    below.set(xlabel="submissions in the class", ylabel="peak memory in MB", ylim=(0, None), xlim=(0, None))
-    below.legend()
+    most = max(run["megabytes"][name] for run in runs for name in ("worker", "grader"))
+    below.set(
+        xlabel="submissions in the class", ylabel="peak memory in MB", ylim=(0, 1.15 * most), xlim=(0, None)
+    )
+    below.legend(loc="lower right")
     return fig
 
 
