@@ -240,3 +240,12 @@ def test_the_benchmark_grades_the_same_with_both_and_fills_every_part(tmp_path):
     for run in found["growth"]["measured"]["runs"]:
         assert all(run["megabytes"].values())
     assert found["cluster"]["measured"]["worker"] > found["cluster"]["measured"]["serial"] > 0
+
+
+def test_a_command_starts_without_a_parser_that_nothing_needs():
+    code = (
+        "import sys, classroom, nbformat; nbformat.validate(nbformat.v4.new_notebook()); "
+        "print('jsonschema' in sys.modules, 'lark' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
