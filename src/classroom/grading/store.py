@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import nbformat
-from nbgrader.api import Grade, Gradebook, InvalidEntry, MissingEntry
+from nbgrader.api import BaseCell, Grade, Gradebook, InvalidEntry, MissingEntry
 from sqlalchemy import Column, Float, MetaData, String, Table, Text, delete, insert, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
@@ -237,17 +237,23 @@ class Store:
             submission = book.update_or_create_submission(assignment, result.student, **more)
         notebook = next(found for found in submission.notebooks if found.name == result.notebook)
         before, answers = self._answers(assignment, result)
-        for grade in notebook.grades:
-            points = result.points.get(grade.name, 0.0)
-            if grade.name in result.unanswered:
-                points = 0.0
-            if grade.manual_score is None:
-                grade.needs_manual_grade = points is None
-            elif not _stands(grade, points, before, answers):
-                grade.needs_manual_grade = True
-            grade.auto_score = points
-        for comment in notebook.comments:
-            comment.auto_comment = "No response." if comment.name in result.unanswered else None
+        # The cells' names in one query, not one for each grade; what is written goes out once, at the end.
+        named = select(BaseCell.id, BaseCell.name).where(BaseCell.notebook_id == notebook.notebook_id)
+        names = dict(db.execute(named).tuples().all())
+        with db.no_autoflush:
+            for grade in notebook.grades:
+                name = names[grade.cell_id]
+                points = result.points.get(name, 0.0)
+                if name in result.unanswered:
+                    points = 0.0
+                if grade.manual_score is None:
+                    grade.needs_manual_grade = points is None
+                elif not _stands(grade, name, points, before, answers):
+                    grade.needs_manual_grade = True
+                grade.auto_score = points
+            for comment in notebook.comments:
+                unanswered = names[comment.cell_id] in result.unanswered
+                comment.auto_comment = "No response." if unanswered else None
         keys = (
             (RECORDS.c.assignment == assignment)
             & (RECORDS.c.student == result.student)
@@ -309,10 +315,12 @@ class Store:
         self._transaction(lambda: apply_penalties(self.gradebook, course, assignment))
 
 
-def _stands(grade: Grade, points: float | None, before: dict[str, str], answers: dict[str, str]) -> bool:
+def _stands(
+    grade: Grade, name: str, points: float | None, before: dict[str, str], answers: dict[str, str]
+) -> bool:
     """Whether a person's points are for what is there now: the same answer, or, of a test, the same answers and outcome."""
-    if grade.name in answers:
-        return before.get(grade.name) == answers[grade.name]
+    if name in answers:
+        return before.get(name) == answers[name]
     return bool(before) and before == answers and grade.auto_score == points
 
 
