@@ -227,7 +227,9 @@ class SeparateExecute(Execute):
     """Executes a submission: the student's cells in their kernel, the tests here."""
 
     most_output = Integer(200_000, help="Characters of output that are kept of one cell.").tag(config=True)
-    tries = Integer(3, help="Kernels that a notebook gets if they are killed from outside.").tag(config=True)
+    tries = Integer(
+        3, help="Kernels that a notebook gets if they are killed from outside, or do not start."
+    ).tag(config=True)
     # nbclient's own 4 seconds are short for 50 MB on a busy machine.
     iopub_timeout = Integer(30, help="Seconds that a cell's output may come later than its end.").tag(
         config=True
@@ -242,6 +244,8 @@ class SeparateExecute(Execute):
     # The last answer cell, and the other cells of the notebook so far.
     _answer: str = ""
     _above: list[str]
+    # Whether this kernel was given a cell yet.
+    _ran: bool = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if confine.can_fork():
@@ -272,7 +276,7 @@ class SeparateExecute(Execute):
         submitted, began = copy.deepcopy(nb.cells), time.monotonic()
         for left in reversed(range(self.tries)):
             self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}
-            self._answer, self._above = "", []
+            self._answer, self._above, self._ran = "", [], False
             # A limit on processor time also ends in SIGKILL, but not so soon.
             last = left == 0 or time.monotonic() - began > LONG
             step("start kernel")
@@ -281,9 +285,10 @@ class SeparateExecute(Execute):
                 if last or not (self._gone and self._was_killed()):
                     return told
             except Exception:
-                if last or not self._was_killed():
+                # A kernel that ends before it has run a cell is not the student's doing either.
+                if last or (self._ran and not self._was_killed()):
                     raise
-            self.log.warning("the student's kernel was killed; the notebook gets another")
+            self.log.warning("the student's kernel was killed or did not start; the notebook gets another")
             nb.cells = copy.deepcopy(submitted)
         raise AssertionError("the last try ends otherwise")
 
@@ -311,6 +316,7 @@ class SeparateExecute(Execute):
         """One cell, on its own side."""
         if not confine.can_fork():
             return await super().async_execute_cell(cell, cell_index, *args, **kwargs)
+        self._ran = True
         if cell.cell_type != "code":
             return cell
         own = self._course.get(_grade_id(cell))

@@ -18,7 +18,7 @@ from nbgrader import utils
 
 from classroom.course import ROOT, assignments, read_notebook, sources
 from classroom.sample import solution_cells
-from classroom.sandbox import confine
+from classroom.sandbox import confine, provisioner
 from classroom.sandbox.__main__ import ATTEMPTS, attempts
 from classroom.sandbox.bundle import KEPT, make_bundle
 from classroom.separate import SeparateExecute, free_names
@@ -460,6 +460,20 @@ def test_an_array_of_objects_is_no_answer(solved):
     _, scores, says = grade(with_answer(solved, "sigmoid", source))
     assert scores["test-sigmoid"] == 0
     assert "expected numbers" in says["test-sigmoid"]
+
+
+def test_a_kernel_that_does_not_start_costs_nothing(solved, monkeypatch):
+    """A machine that is short of something may end a process at its start; nothing of the student's has run by then."""
+    fork, forked = provisioner._fork, []
+
+    def first_fails(arguments):
+        forked.append(arguments[0])
+        return fork(arguments if len(forked) > 1 else ("/nowhere/connection.json", *arguments[1:]))
+
+    monkeypatch.setattr(provisioner, "_fork", first_fails)
+    _, scores, _ = grade(solved)
+    assert scores == FULL
+    assert len(forked) == 2
 
 
 def test_a_message_that_cannot_be_read_leaves_no_task_that_fails_later(solved):

@@ -115,7 +115,8 @@ def test_a_lost_reader_is_led_back(opened, host, scheme, width):
     """From any depth, in light and dark and on a telephone, with text that stands out."""
     lost = f"{host}/book/answers/gone.html"
     page, traffic = opened(lost, color_scheme=scheme, viewport={"width": width, "height": 800})
-    assert traffic.broken == [f"HTTP 404 {lost}"]
+    # The page looks for the site's beginning upwards from here, so it asks for a file that is not there.
+    assert [one for one in traffic.broken if not one.endswith("/objects.inv")] == [f"HTTP 404 {lost}"]
     page.wait_for_function("() => [...document.querySelectorAll('a[data-to]')].every(a => a.href)")
     assert [link.evaluate("a => a.href") for link in page.locator("a").all()] == [
         f"{host}/book/index.html",
