@@ -72,7 +72,7 @@ serve: $(SITE)
 bench: $(READY)
 	$(PY) benchmarks/cells.py
 
-# Grading beside stock nbgrader, the class growing, the model of a cluster: about half an hour, kept in book/data. Add names to
+# Grading beside stock nbgrader, the class growing, the model of a cluster: about three quarters of an hour, kept in book/data. Add names to
 # run some: make bench-grading NAMES=throughput
 bench-grading: $(RELEASE)
 	$(PY) benchmarks/grading.py $(NAMES)

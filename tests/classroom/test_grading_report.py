@@ -254,3 +254,20 @@ def test_a_command_starts_without_a_parser_that_nothing_needs():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux hands orphans on")
+def test_processor_time_is_counted_of_orphans_too():
+    """In a process of its own, which takes in what its children leave behind."""
+    burn = "import time\nwhile time.process_time() < 0.3: pass\n"
+    parent = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {burn!r}])"
+    code = (
+        "import subprocess, sys\nimport grading\n"
+        "with grading._Processor() as used:\n"
+        f"    subprocess.run([sys.executable, '-c', {parent!r}], check=True)\n"
+        "print(used.seconds)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "benchmarks", capture_output=True, text=True, check=True
+    )
+    assert 0.3 <= float(done.stdout) < 5
