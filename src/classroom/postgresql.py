@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 
@@ -53,15 +53,21 @@ class Server:
         )
         return where.render_as_string(hide_password=False)
 
-    def execute(self, statement: str, name: str = "postgres", **values: Any) -> list[dict[str, Any]]:
-        """Run one statement on a connection of its own, outside a transaction; gives the rows it returns."""
+    @contextmanager
+    def connection(self, name: str = "postgres") -> Iterator[Connection]:
+        """A connection to one of its databases, where each statement is its own transaction."""
         engine = create_engine(self.url(name), isolation_level="AUTOCOMMIT")
         try:
             with engine.connect() as connection:
-                done = connection.execute(text(statement), values)
-                return [dict(row) for row in done.mappings()] if done.returns_rows else []
+                yield connection
         finally:
             engine.dispose()
+
+    def execute(self, statement: str, name: str = "postgres", **values: Any) -> list[dict[str, Any]]:
+        """Run one statement on a connection of its own; gives the rows it returns."""
+        with self.connection(name) as connection:
+            done = connection.execute(text(statement), values)
+            return [dict(row) for row in done.mappings()] if done.returns_rows else []
 
     def create(self, name: str) -> str:
         """Make an empty database; gives its URL."""

@@ -24,6 +24,7 @@ from typing import Any
 
 import nbformat
 import psutil
+from sqlalchemy import Connection, text
 from tqdm import tqdm
 
 from classroom.course import ROOT, make_course, nbgrader, read_notebook, sources
@@ -32,7 +33,7 @@ from classroom.gradebook import database, scores
 from classroom.grading.log import LOG
 from classroom.grading.run import grade_class
 from classroom.grading.store import Store
-from classroom.postgresql import Server, server
+from classroom.postgresql import server
 from classroom.sample import submission
 from classroom.sandbox import leftovers
 from classroom.students import CLASS, Student
@@ -141,7 +142,7 @@ class _Run:
     log: _Log
     path: Path
     rng: random.Random
-    postgresql: Server | None
+    cutter: Connection | None
     name: str
     process: "subprocess.Popen[bytes] | None" = None
     starts: int = 0
@@ -221,8 +222,8 @@ class _Run:
 
     def _cut(self, grader: int, target: str) -> bool:
         """End the grader's connection to the database."""
-        assert self.postgresql is not None
-        cut = self.postgresql.execute(CUT, database=self.name)
+        assert self.cutter is not None
+        cut = self.cutter.execute(text(CUT), {"database": self.name}).mappings().all()
         for row in cut:
             at = self.log.phase(grader)
             # Between two writes the grader is at something else, and the connection at nothing.
@@ -308,7 +309,9 @@ def survive(
         url = postgresql.create("disturbed") if postgresql else f"sqlite:///{folder}/disturbed/gradebook.db"
         course = _make(folder, students, seed, url)
         path = folder / "log"
-        run = _Run(course, _Log(path), path, rng, postgresql, "disturbed")
+        # One connection for all cuts: to open one takes longer than a write.
+        cutter = stack.enter_context(postgresql.connection()) if postgresql else None
+        run = _Run(course, _Log(path), path, rng, cutter, "disturbed")
         targets = {
             name: share for name, share in TARGETS.items() if postgresql or not name.startswith("connection")
         }
@@ -363,7 +366,8 @@ def _disturb(run: _Run, plan: list[str], students: int, progress: bool) -> None:
                 run.log.read()
                 if not wait(lambda g=grader: (g, "write gradebook") in run.log.read()):  # type: ignore[misc]
                     break
-                time.sleep(run.rng.uniform(0, 0.03))
+                # At once, or a little later: a write takes some hundredths of a second.
+                time.sleep(run.rng.choice([0, 0, run.rng.uniform(0, 0.03)]))
             else:
                 later = time.monotonic() + run.rng.uniform(0, 2)
                 if not wait(lambda t=later: time.monotonic() > t):  # type: ignore[misc]
