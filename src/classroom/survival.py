@@ -420,6 +420,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
+    # Asked to end, it ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     told = survive(options.students, options.db, options.kills, options.seed, progress=True)
     print(json.dumps({name: value for name, value in told.items() if name != "points"}, indent=1))
     return int(bool(told["lost"] or told["double"] or told["different"] or told["left"]))
