@@ -117,6 +117,7 @@ def test_a_word_typed_into_the_search_finds_its_page(page, address):
     page.wait_for_url(at(address, LSTM))
 
 
+@pytest.mark.long
 def test_every_page_is_found_by_its_title(page, address, site):
     missed = {}
     for name in PAGES:

@@ -239,7 +239,7 @@ class Store:
         before, answers = self._answers(assignment, result)
         # The cells' names in one query, not one for each grade; what is written goes out once, at the end.
         named = select(BaseCell.id, BaseCell.name).where(BaseCell.notebook_id == notebook.notebook_id)
-        names = dict(db.execute(named).tuples().all())
+        names = {row.id: row.name for row in db.execute(named)}
         with db.no_autoflush:
             for grade in notebook.grades:
                 name = names[grade.cell_id]
