@@ -81,6 +81,14 @@ _WRONG = f"""
 for name in {NAMES!r}:
     globals()[name] = lambda *arguments, **keywords: 0.25
 """
+# Wrong numbers in the right shapes, for all but the first function.
+_SHAPED = """\
+def lstm_gates(*arguments): return (0.25,) * 4
+def lstm_update(*arguments): return (0.25,) * 2
+lstm_step = lstm_update
+def lstm_forward(xs, *arguments): return [0.25] * len(xs), [0.25] * len(xs)
+def steps_to_half(a): return 1
+"""
 _FORGED = """
 import json
 import threading
@@ -247,15 +255,7 @@ for name in {NAMES!r}:
     Attack(
         "patch-abs",
         "replaces abs, so that every difference is 0",
-        "import builtins\nbuiltins.abs = lambda value: 0.0\n"
-        + """
-def sigmoid(a): return 0.25
-def lstm_gates(*arguments): return (0.25,) * 4
-def lstm_update(*arguments): return (0.25,) * 2
-lstm_step = lstm_update
-def lstm_forward(xs, *arguments): return [0.25] * len(xs), [0.25] * len(xs)
-def steps_to_half(a): return 1
-""",
+        "import builtins\nbuiltins.abs = lambda value: 0.0\n" + "\ndef sigmoid(a): return 0.25\n" + _SHAPED,
         "answer",
     ),
     Attack(
@@ -267,12 +267,8 @@ import builtins
 math.isfinite = math.isnan = lambda value: True
 builtins.max = lambda *arguments, **keywords: float("inf")
 def sigmoid(a): return float("nan")
-def lstm_gates(*arguments): return (0.25,) * 4
-def lstm_update(*arguments): return (0.25,) * 2
-lstm_step = lstm_update
-def lstm_forward(xs, *arguments): return [0.25] * len(xs), [0.25] * len(xs)
-def steps_to_half(a): return 1
-""",
+"""
+        + _SHAPED,
         "answer",
     ),
     Attack(
