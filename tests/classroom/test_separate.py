@@ -14,6 +14,7 @@ import nbformat
 import numpy as np
 import pytest
 import torch
+from jupyter_client.channels import HBChannel
 from nbgrader import utils
 
 from classroom.course import ROOT, assignments, read_notebook, sources
@@ -474,6 +475,15 @@ def test_a_kernel_that_does_not_start_costs_nothing(solved, monkeypatch):
     _, scores, _ = grade(solved)
     assert scores == FULL
     assert len(forked) == 2
+
+
+def test_no_thread_but_the_graders_own_uses_the_sockets(solved, monkeypatch):
+    """A heartbeat's thread uses its socket while the end of the kernel closes it: the grader then waits for ever, now and then."""
+    started = []
+    monkeypatch.setattr(HBChannel, "start", lambda channel: started.append(channel))
+    _, scores, _ = grade(solved)
+    assert scores == FULL
+    assert started == []
 
 
 def test_a_message_that_cannot_be_read_leaves_no_task_that_fails_later(solved):

@@ -251,7 +251,22 @@ class _CourseSpecs(KernelSpecManager):
 
 
 class _PromptClient(AsyncKernelClient):
-    """A client that starts as soon as the kernel answers, and does not listen for a while whether more comes."""
+    """A client that starts as soon as the kernel answers, does not listen for a while whether more comes, and has no heartbeat."""
+
+    def start_channels(
+        self,
+        shell: bool = True,
+        iopub: bool = True,
+        stdin: bool = True,
+        hb: bool = True,
+        control: bool = True,
+    ) -> None:
+        """Open the channels except the heartbeat, a thread that would ask what the manager knows: whether the process lives.
+
+        The manager closes all sockets while that thread still uses its own, which ZeroMQ forbids: now and then a process
+        then waits for ever in the end of its context, or aborts.
+        """
+        super().start_channels(shell=shell, iopub=iopub, stdin=stdin, hb=False, control=control)
 
     async def wait_for_ready(self, timeout: float | None = None) -> None:
         """Wait until a request is answered on both channels.
