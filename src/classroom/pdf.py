@@ -10,9 +10,14 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from classroom.course import ROOT
 from classroom.errors import CourseError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 PAGE = ROOT / "_build" / "singlehtml" / "index.html"
 PDF = ROOT / "_build" / "pdf" / "learning-to-remember.pdf"
@@ -89,7 +94,9 @@ async ({title, subtitle, site, width}) => {
     link.href = `#${mark.id}`;
     link.textContent = heading.textContent.trim();
     line.className = `pdf-${heading.tagName.toLowerCase()}`;
-    line.append(link);
+    const sheet = document.createElement('span');
+    sheet.className = 'pdf-number';
+    line.append(link, sheet);
     contents.append(line);
   }
   main.prepend(head, contents);
@@ -119,6 +126,15 @@ async ({title, subtitle, site, width}) => {
 }
 """
 
+# Writes the numbers of sheets into the contents; takes them by the names of places, gives the places that have none.
+NUMBER = """
+sheets => [...document.querySelectorAll('.pdf-contents p')].flatMap(line => {
+  const to = decodeURIComponent(line.querySelector('a').getAttribute('href').slice(1));
+  line.querySelector('.pdf-number').textContent = sheets[to] ?? '';
+  return to in sheets ? [] : [to];
+})
+"""
+
 STYLE = """
 html { font-size: 12.5px; }
 html, body { background: #fff !important; height: auto; overflow: visible; }
@@ -135,7 +151,8 @@ main.pdf .pdf-page .pdf-page { break-before: page; }
 .pdf-title .pdf-name { font-size: 2.6rem; font-weight: 600; margin-bottom: 0.6rem; }
 .pdf-title .pdf-subtitle { font-size: 1.25rem; }
 .pdf-contents { break-before: page; }
-.pdf-contents p { margin: 0.35rem 0; break-inside: avoid; }
+.pdf-contents p { display: flex; gap: 1rem; justify-content: space-between; margin: 0.35rem 0; break-inside: avoid; }
+.pdf-contents .pdf-number { min-width: 3em; text-align: right; font-variant-numeric: tabular-nums; }
 .pdf-contents p.pdf-h3 { margin-left: 1.5rem; }
 .pdf-elsewhere { border-left: 3px solid #0b5a9a; padding: 0.2rem 0.8rem; }
 main.pdf div.math, main.pdf mjx-container { overflow: visible !important; }
@@ -178,9 +195,12 @@ def write(
     if not page.is_file():
         raise CourseError(f"no page {page}; make it with: jupyter-book build . --builder singlehtml")
     try:
+        import pypdf  # noqa: F401
         from playwright.sync_api import sync_playwright
-    except ImportError:
-        raise CourseError("Playwright is not installed; run: python -m pip install -e '.[test]'") from None
+    except ImportError as missing:
+        raise CourseError(
+            f"{missing.name} is not installed; run: python -m pip install -e '.[test]'"
+        ) from None
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
@@ -204,21 +224,51 @@ def write(
                 raise CourseError(f"{page} is not fit to print:\n" + "\n".join(wrong[:20]) + more)
             pdf.parent.mkdir(parents=True, exist_ok=True)
             part = pdf.with_suffix(".part")
-            window.pdf(
-                path=part,
-                width=f"{SHEET[0]}mm",
-                height=f"{SHEET[1]}mm",
-                margin={"top": "17mm", "bottom": "19mm", "left": f"{SIDE}mm", "right": f"{SIDE}mm"},
-                print_background=True,
-                display_header_footer=True,
-                header_template="<span></span>",
-                footer_template=FOOTER,
-                outline=True,
-                tagged=True,
-            )
+            # Only a printed book tells on which sheet a page begins: what the first printing tells, the second one prints.
+            _print(window, part)
+            lost = window.evaluate(NUMBER, sheets(part))
+            if lost:
+                raise CourseError(f"{page} was printed without the places {', '.join(lost[:20])}")
+            _print(window, part)
             part.replace(pdf)
         finally:
             browser.close()
+
+
+def _print(window: "Page", pdf: Path) -> None:
+    """Print what a window shows."""
+    window.pdf(
+        path=pdf,
+        width=f"{SHEET[0]}mm",
+        height=f"{SHEET[1]}mm",
+        margin={"top": "17mm", "bottom": "19mm", "left": f"{SIDE}mm", "right": f"{SIDE}mm"},
+        print_background=True,
+        display_header_footer=True,
+        header_template="<span></span>",
+        footer_template=FOOTER,
+        outline=True,
+        tagged=True,
+    )
+
+
+def sheets(pdf: Path) -> dict[str, int]:
+    """The number of the sheet that each place is on that a link in a PDF leads to.
+
+    Args:
+        pdf: as Chromium prints it: a place has the name that it has on the page.
+    """
+    from pypdf import PdfReader
+
+    reader = PdfReader(pdf)
+    numbers = {
+        page.indirect_reference.idnum: k for k, page in enumerate(reader.pages, 1) if page.indirect_reference
+    }
+    places = {}
+    for name, place in reader.named_destinations.items():
+        sheet = getattr(place.page, "idnum", None)
+        if sheet in numbers:
+            places[unquote(name.removeprefix("/"))] = numbers[sheet]
+    return places
 
 
 def main(arguments: list[str] | None = None) -> int:

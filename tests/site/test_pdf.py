@@ -143,8 +143,10 @@ def test_a_page_is_printed_with_outline_tags_and_links(sheet, tmp_path):
     outward = [link["/A"]["/URI"] for link in links if "/URI" in link.get("/A", {})]
     assert set(outward) == {"https://example.org/", "https://course.example/book/one.html"}
     assert len(links) - len(outward) >= 3, "links inside the book: the contents' two, the text's one"
-    # Title, contents, the two pages.
+    # Title, contents, the two pages, with the numbers that the contents give.
     assert len(reader.pages) == 4
+    assert reader.pages[1].extract_text().split("\n")[:2] == ["The course 3", "A chapter 4"]
+    assert pdf.sheets(target) == {"document-book/index": 3, "document-book/one": 4, "b": 4}
     assert not target.with_suffix(".part").exists()
 
 
