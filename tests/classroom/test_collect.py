@@ -235,6 +235,33 @@ def test_downloads_on_one_line_count_by_their_time_and_not_their_place(course, t
     assert set(kept(course)) == {"Ana/1/one.ipynb", "Ana/2/one.ipynb"}
 
 
+def test_an_older_download_that_comes_later_does_not_count_by_the_newer_worksheet(course, tmp_path):
+    old = archive(tmp_path / "o.zip", {moodle("Ana", 1): book("one", "old")}, when=datetime(2026, 3, 4, 9, 0))
+    new = archive(tmp_path / "n.zip", {moodle("Ana", 1): book("one", "new")})
+    sheet = worksheet(tmp_path, [(1, "Ana", "a@x.edu", "Thursday, 5 March 2026, 8:00 AM")])
+    collect(course, "small", [new], worksheet=sheet, progress=False)
+    told = collect(course, "small", [old], worksheet=sheet, progress=False)
+    assert (told.older, told.again) == (["a@x.edu"], [])
+    assert submitted(course)["a@x.edu/small/one.ipynb"] == book("one", "new")
+    assert kept(course)["a@x.edu/2/one.ipynb"] == book("one", "old")
+
+
+def test_a_long_name_is_cut_before_its_extension(course, tmp_path):
+    files = {
+        moodle("Ana", 1): book("one"),
+        moodle("李 雷", 2, "作业" * 60 + ".ipynb"): book("one", "long"),
+        moodle("Ben", 3, "x" * 230 + ".ipynb"): book("one", "x"),
+    }
+    assert collect(course, "small", [archive(tmp_path / "m.zip", files)], progress=False).new == [
+        "Ana",
+        "Ben",
+        "李-雷",
+    ]
+    assert submitted(course)["李-雷/small/one.ipynb"] == book("one", "long")
+    names = [name.rpartition("/")[2] for name in kept(course)]
+    assert all(len(name.encode()) <= 200 and name.endswith(".ipynb") for name in names)
+
+
 def test_a_notebook_that_the_last_attempt_lacks_still_counts(course, tmp_path):
     collect(
         course,
@@ -409,6 +436,57 @@ def test_namesakes_are_never_mixed(course, tmp_path):
     assert submitted(course)["ana.li2@x.edu/next/one.ipynb"] == book("one", "n2")
 
 
+@pytest.mark.parametrize(
+    ("names", "ids"),
+    [
+        (("रमा", "राम"), ["रमा", "राम"]),
+        (("นัด", "นิด"), ["นัด", "นิด"]),
+        (("😀", "🎉"), ["nobody", "nobody-2"]),
+    ],
+    ids=["Devanagari", "Thai", "no letters"],
+)
+def test_names_that_differ_in_their_marks_are_two_people(course, tmp_path, names, ids):
+    first, second = names
+    files = {moodle(first, 1): book("one", "first"), moodle(second, 2): book("one", "second")}
+    told = collect(course, "small", [archive(tmp_path / "m.zip", files)], progress=False)
+    assert (told.new, told.again, told.unmatched) == (ids, [], [])
+    assert sorted(submitted(course).values()) == [book("one", "first"), book("one", "second")]
+
+
+def test_namesakes_are_two_however_they_are_written_and_whenever_they_come(course, tmp_path):
+    files = {moodle("Ana Li", 1): book("one", "first"), moodle("ANA LI", 2): book("one", "second")}
+    told = collect(course, "small", [archive(tmp_path / "m.zip", files)], progress=False)
+    assert (told.new, len(told.unmatched)) == ([], 2)
+    for number, of in ((1, "first"), (2, "second")):
+        path = archive(tmp_path / f"{of}.zip", {moodle("Ana Li", number): book("one", of)})
+        told = collect(course, "small", [path], progress=False)
+    assert (told.again, len(told.unmatched)) == ([], 1)
+    assert "has another number in this assignment" in told.unmatched[0][1]
+    assert submitted(course) == {"Ana-Li/small/one.ipynb": book("one", "first")}
+
+
+def test_a_worksheet_without_addresses_mixes_no_namesakes(course, tmp_path):
+    files = {moodle("Ana Li", k): book("one", str(k)) for k in (1, 2)}
+    sheet = tmp_path / "w.csv"
+    sheet.write_text("Identifier,Full name\nParticipant 1,Ana Li\nParticipant 2,Ana Li\n", encoding="utf-8")
+    for _ in range(2):
+        told = collect(course, "small", [archive(tmp_path / "m.zip", files)], worksheet=sheet, progress=False)
+        assert (told.new, told.again, len(told.unmatched)) == ([], [], 2)
+    assert "with addresses or logins" in told.unmatched[0][1]
+    assert submitted(course) == {}
+
+
+def test_blind_markings_worksheet_has_times_and_no_names(course, tmp_path):
+    files = {moodle("Participant", k): book("one", str(k)) for k in (11, 12, 13)}
+    lines = [f'Participant {k},"Monday, 2 March 2026, 11:{k} AM"\n' for k in (11, 12, 13, 14)]
+    sheet = tmp_path / "w.csv"
+    sheet.write_text("Identifier,Last modified (submission)\n" + "".join(lines), encoding="utf-8")
+    path = archive(tmp_path / "m.zip", files)
+    told = collect(course, "small", [path], worksheet=sheet, zone=ZoneInfo("UTC"), progress=False)
+    assert told.new == [f"Participant-{k}" for k in (11, 12, 13)]
+    assert stamp(course, "Participant-12") == "2026-03-02 11:12:00 UTC"
+
+
 def test_blind_marking_has_numbers_alone(course, tmp_path):
     files = {moodle("Participant", k): book("one", str(k)) for k in (11, 12, 13)}
     assert collect(course, "small", [archive(tmp_path / "m.zip", files)], progress=False).new == [
@@ -485,6 +563,20 @@ def test_tables_are_read_in_any_of_excels_encodings(tmp_path, encoding):
     assert [(row.platform, row.number, row.full_name, row.email) for row in rows] == [
         ("moodle", "1", "Zoë", "z@x")
     ]
+
+
+def test_a_table_may_hold_a_long_text(tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text(f'Identifier,Full name,Online text\nParticipant 7,Ana,"{"x" * 200_000}"\n', "utf-8")
+    assert [(row.number, row.full_name) for row in read_table(path)] == [("7", "Ana")]
+
+
+def test_a_damaged_record_is_named(course, tmp_path, capsys):
+    path = archive(tmp_path / "m.zip", {moodle("Ana", 1): book("one")})
+    collect(course, "small", [path], progress=False)
+    (course / "collected" / "small" / "record.json").write_text("", encoding="utf-8")
+    assert main(["--course", str(course), "collect", "small", str(path)]) == 2
+    assert "record.json is damaged" in capsys.readouterr().err
 
 
 def test_canvas_table_gives_names_and_logins(course, tmp_path):

@@ -98,7 +98,7 @@ class SafeExtractor(ExtractorPlugin):
                 count, size = count + 1, size + source.stat().st_size
                 if count > self.most_files or size > self.most_bytes:
                     raise CourseError(_too_much(folder, self.most_bytes, self.most_files))
-                shutil.copy2(source, _free(into / mended(name)))
+                shutil.copy2(source, _free(into / _fitting(mended(name))))
 
     def unpack_students_own(self, target: Path) -> list[str]:
         """Unpack the zips that students handed in, each beside itself; one that is refused stays a file.
@@ -238,7 +238,18 @@ def _inside(name: str, path: Path) -> Path:
         raise CourseError(
             f"{path} holds an entry {name!r} that would be written outside its folder; the archive is refused"
         )
-    return Path(*(part[:200] for part in parts))
+    return Path(*(_fitting(part) for part in parts))
+
+
+def _fitting(name: str, most: int = 200) -> str:
+    """A name that common systems take, which count bytes: a long one is cut before its extension."""
+    if len(name.encode()) <= most:
+        return name
+    suffix = Path(name).suffix
+    if len(suffix.encode()) > 20:
+        suffix = ""
+    stem = name.removesuffix(suffix).encode()[: most - len(suffix.encode())]
+    return stem.decode(errors="ignore") + suffix
 
 
 def _noise(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 import unicodedata
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import dateutil.parser
 
 from classroom.errors import CourseError
 
-__all__ = ["COLUMNS", "Ambiguous", "Person", "Roster", "Row", "read_csv", "read_table", "safe_id"]
+__all__ = ["COLUMNS", "Ambiguous", "Person", "Roster", "Row", "name_key", "read_csv", "read_table", "safe_id"]
 
 # nbgrader's own columns, so that `nbgrader db student import students.csv` takes the file; and the name as platforms print it.
 COLUMNS = ("id", "last_name", "first_name", "email", "lms_user_id", "full_name")
@@ -74,16 +75,26 @@ class Row:
 
 def safe_id(text: str) -> str:
     """A name as nbgrader's id: letters of any script and digits, nothing that a path or a pattern of paths reads otherwise."""
-    plain = _UNSAFE.sub("-", unicodedata.normalize("NFC", text)).strip("-.")
+    plain = _UNSAFE.sub(_dashed, unicodedata.normalize("NFC", text)).strip("-.")
     # A folder's name has 255 bytes at most on common systems, the gradebook's column 128 characters.
     while len(plain.encode()) > 120:
         plain = plain[:-1]
     return plain or "nobody"
 
 
-def _key(name: str) -> str:
-    """A name as platforms spell it in several ways: without case, accents' composition and punctuation."""
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).casefold())
+def _dashed(unsafe: re.Match[str]) -> str:
+    """A dash for what an id cannot hold. A vowel sign, as of Hindi or Thai, is part of its letter and stays."""
+    groups = itertools.groupby(unsafe[0], lambda sign: unicodedata.category(sign).startswith("M"))
+    return "".join("".join(signs) if mark else "-" for mark, signs in groups)
+
+
+def name_key(name: str) -> str:
+    """A name as platforms spell it in several ways: without case, accents' composition and punctuation.
+
+    Marks stay: in many scripts the vowels are marks, and राम and रमा are two people.
+    """
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(sign for sign in plain if unicodedata.category(sign)[0] in "LMN") or plain.strip()
 
 
 def read_csv(path: Path) -> tuple[list[list[str]], str]:
@@ -106,7 +117,12 @@ def read_csv(path: Path) -> tuple[list[list[str]], str]:
         raise CourseError(f"{path} is not text; expected a CSV file")
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(row)]
+    # A worksheet of Moodle's may hold a student's whole online text in one cell.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(row)]
+    except csv.Error as error:
+        raise CourseError(f"{path} is no table ({error}); expected a CSV file") from None
     if not rows or len(rows[0]) < 2:
         raise CourseError(f"{path} holds no table; expected a CSV file with a line of names")
     return rows, delimiter
@@ -297,8 +313,12 @@ class Roster:
             p
             for p in people
             if full_name
-            and _key(full_name)
-            in {_key(p.full_name), _key(p.first_name + p.last_name), _key(p.last_name + p.first_name)}
+            and name_key(full_name)
+            in {
+                name_key(p.full_name),
+                name_key(p.first_name + p.last_name),
+                name_key(p.last_name + p.first_name),
+            }
         ]
         if row and (row.login or row.id_number or row.email):
             # This one has an address of their own, so somebody with another address is somebody else.

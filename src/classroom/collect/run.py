@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from classroom.collect.archive import SafeExtractor, mended
 from classroom.collect.platforms import PlatformCollector, plain_name
-from classroom.collect.roster import Ambiguous, Person, Roster, Row, read_table, safe_id
+from classroom.collect.roster import Ambiguous, Person, Roster, Row, name_key, read_table, safe_id
 from classroom.course import configuration, read_notebook
 from classroom.errors import CourseError
 from classroom.gradebook import connect, database
@@ -88,11 +88,19 @@ def record_of(course: Path, assignment: str) -> dict[str, Any]:
     Args:
         course: the course's folder.
         assignment: its name.
+
+    Raises:
+        CourseError: if the record is damaged.
     """
+    path = course / "collected" / assignment / "record.json"
     try:
-        found = json.loads((course / "collected" / assignment / "record.json").read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         found = {}
+    except ValueError as error:
+        raise CourseError(
+            f"{path} is damaged ({error}); it tells which attempts are whose, so restore it from a backup"
+        ) from None
     return {"students": {}, "numbers": {}, **found}
 
 
@@ -216,7 +224,8 @@ class _Run:
                 groups.setdefault((said["platform"], said["number"]), []).append(_File(path, said))
         if not groups:
             self.told.notes.append(f"{delivery.name} holds no file that names a student")
-        names = Counter(files[0].said["name"] for files in groups.values())
+        # As the list compares them: 'Ana Li' and 'ANA LI' may be two.
+        names = Counter(name_key(files[0].said["name"] or "") for files in groups.values())
         # Blind marking: everybody is called 'Participant', and the number is all there is.
         blind = len(groups) > 2 and len(names) == 1
         for (platform, number), files in tqdm(
@@ -225,7 +234,7 @@ class _Run:
             row = self.rows.get((platform, number))
             name = files[0].said["name"]
             try:
-                person = self._person(platform, number, name, row, blind, names[name] > 1)
+                person = self._person(platform, number, name, row, blind, names[name_key(name or "")] > 1)
             except Ambiguous as reason:
                 for file in files:
                     self._keep_unmatched(delivery, file.path, str(reason))
@@ -244,21 +253,35 @@ class _Run:
         """
         key = f"{platform} {number}"
         known = self.roster.people.get(self.record["numbers"].get(key, ""))
+        # A worksheet without addresses, as of blind marking, tells no more than the file's name.
+        sure = row is not None and bool(row.login or row.id_number or row.email)
         if known is None or (row and not known.email):
-            if platform == "moodle" and row is None and shared and not blind:
+            if platform == "moodle" and known is None and not sure and shared and not blind:
                 raise Ambiguous(
-                    f"two students of this download are called {name!r}; pass Moodle's grading worksheet with --worksheet"
+                    f"two students are called {name!r}; pass Moodle's grading worksheet, with addresses or logins, with --worksheet"
                 )
-            if known is None and blind and row is None:
+            if known is None and blind and not sure:
                 known = self.roster.people.setdefault(
                     safe_id(f"{name or platform} {number}"), Person(safe_id(f"{name or platform} {number}"))
                 )
             elif known is None:
                 known = self.roster.find(platform, number, name, row)
+                if platform == "moodle" and not sure and self._has_another(known, key):
+                    raise Ambiguous(
+                        f"{known.id} has another number in this assignment, so number {number} is somebody else of that name; "
+                        "pass Moodle's grading worksheet, with addresses or logins, with --worksheet"
+                    )
             else:
                 self.roster.complete(known, platform, number, name, row)
         self.record["numbers"][key] = known.id
         return known
+
+    def _has_another(self, person: Person, key: str) -> bool:
+        """Whether somebody is known by another number; in one assignment Moodle gives each student one."""
+        return any(
+            other != key and other.startswith("moodle ") and owner == person.id
+            for other, owner in self.record["numbers"].items()
+        )
 
     def _take_attempt(
         self, person: Person, files: list[_File], delivery: _Delivery, own_times: bool, row: Row | None
@@ -393,11 +416,13 @@ class _Run:
 
     def list_class(self) -> None:
         """Put everybody whom the platform's table names into the class's list."""
+        names = Counter(name_key(row.full_name) for row in self.rows.values() if row.full_name)
         for (platform, number), row in self.rows.items():
             if row.full_name in ("Student, Test", "Test Student"):
                 continue  # a teacher's view of the course as a student
             try:
-                self._person(platform, number, None, row, blind=False, shared=False)
+                shared = names[name_key(row.full_name)] > 1
+                self._person(platform, number, row.full_name, row, blind=False, shared=shared)
             except Ambiguous as reason:
                 self.told.notes.append(str(reason))
         self._write()
@@ -420,9 +445,12 @@ class _Run:
         scratch.replace(self.kept / "record.json")
 
 
-def _when(attempt: dict[str, Any]) -> tuple[str, int]:
-    """Attempts in the order of time; the download's time stands for one that is not known."""
-    return attempt["submitted"] or attempt["archived"], int(attempt["folder"])
+def _when(attempt: dict[str, Any]) -> tuple[str, str, int]:
+    """Attempts in the order of time; the download's time stands for one that is not known.
+
+    A worksheet gives the time of the last attempt to an older download's as well, so that the download's time decides then.
+    """
+    return attempt["submitted"] or attempt["archived"], attempt["archived"], int(attempt["folder"])
 
 
 def _place(file: _File) -> Path:
