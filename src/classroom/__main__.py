@@ -105,6 +105,10 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; 2 for what a user can mend."""
     options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A name that the terminal's encoding lacks does not end a command.
+            stream.reconfigure(errors="backslashreplace")
     try:
         run = {
             "grade": _grade,
@@ -119,7 +123,20 @@ def main(arguments: list[str] | None = None) -> int:
         return run[options.command](options)
     except CourseError as error:
         print(f"classroom: {error}", file=sys.stderr)
-        return 2
+    except OSError as error:
+        # A folder where a file should be, a disk that is full or may not be written to.
+        what = error.strerror or error
+        print(
+            f"classroom: {error.filename}: {what}" if error.filename else f"classroom: {what}",
+            file=sys.stderr,
+        )
+    except Exception as error:
+        from sqlalchemy.exc import DBAPIError
+
+        if not isinstance(error, DBAPIError):
+            raise
+        print(f"classroom: the gradebook cannot be used: {str(error.orig).strip()}", file=sys.stderr)
+    return 2
 
 
 def _grade(options: argparse.Namespace) -> int:
@@ -127,6 +144,8 @@ def _grade(options: argparse.Namespace) -> int:
 
     if options.workers < 1:
         raise CourseError(f"{options.workers} workers came; expected at least 1")
+    if options.timeout < 1:
+        raise CourseError(f"a timeout of {options.timeout} seconds came; expected at least 1")
     summary = grade_class(
         options.course.resolve(),
         options.assignment,
@@ -213,7 +232,7 @@ def _zone(name: str | None) -> tzinfo | None:
         return None
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # 'Europe' is a folder
         raise CourseError(f"no time zone {name!r}; expected one like 'Europe/Berlin' or 'UTC'") from None
 
 
@@ -254,14 +273,17 @@ def _collect(options: argparse.Namespace) -> int:
 
 
 def _release(options: argparse.Namespace) -> int:
-    from classroom.gradebook import open_gradebook
+    from classroom.gradebook import find_assignment, open_gradebook
     from classroom.releases import Releases, record_lines, release
 
     course = options.course.resolve()
     if options.list:
         with open_gradebook(course, options.db) as gradebook:
-            for line in record_lines(Releases(gradebook, options.assignment)):
-                print(line)
+            find_assignment(gradebook, options.assignment)
+            lines = list(record_lines(Releases(gradebook, options.assignment)))
+        print(
+            "\n".join(lines) or f"no release of {options.assignment} is recorded; generating it records one"
+        )
         return 0
     told = release(course, options.assignment, remove=options.remove, db_url=options.db)
     for change in told.changes or ["nothing has changed since the release before"]:

@@ -22,7 +22,7 @@ from sqlalchemy import inspect, select
 from classroom.collect.roster import Person, Roster, read_csv
 from classroom.collect.run import record_of
 from classroom.errors import CourseError
-from classroom.gradebook import open_gradebook
+from classroom.gradebook import find_assignment, open_gradebook
 
 __all__ = ["Exported", "QuotedCsvExport", "StudentGrade", "class_grades", "export", "safe_cell", "write_csv"]
 
@@ -57,11 +57,14 @@ def write_csv(
     writer = csv.writer(text, delimiter=delimiter)
     for row in rows:
         writer.writerow([cell if place in raw else safe_cell(cell) for place, cell in enumerate(row)])
+    if not path.name or path.is_dir():
+        raise CourseError(f"cannot write {path}: it is a folder; expected a file's name")
     scratch = path.with_name(f"{path.name}.tmp")
     try:
         # Excel takes a file for its own code page unless it starts with the mark.
         encoding = "utf-8" if text.getvalue().isascii() else "utf-8-sig"
-        scratch.write_text(text.getvalue(), encoding=encoding, newline="")
+        # A folder's name may hold bytes that are no text.
+        scratch.write_text(text.getvalue(), encoding=encoding, errors="backslashreplace", newline="")
         scratch.replace(path)
     except OSError as error:
         raise CourseError(f"cannot write {path}: {error.strerror}") from None
@@ -79,6 +82,8 @@ class QuotedCsvExport(CsvExportPlugin):
         Args:
             gradebook: open for reading.
         """
+        from classroom.grading.status import has_points
+
         columns = [
             "assignment",
             "duedate",
@@ -117,13 +122,20 @@ class QuotedCsvExport(CsvExportPlugin):
                 except MissingEntry:
                     pass
                 else:
-                    penalty = submission.late_submission_penalty
+                    # Of what nbgrader graded there is no record, and the points tell.
+                    told = statuses.get(student.id) or [
+                        "graded" if has_points(book) else "not graded" for book in submission.notebooks
+                    ]
+                    status = _together(told)
+                    cells |= {"timestamp": submission.timestamp, "status": status}
+                    if not _unfinished(status):
+                        penalty = submission.late_submission_penalty
+                        cells |= {
+                            "raw_score": submission.score,
+                            "late_submission_penalty": penalty,
+                            "score": max(0.0, submission.score - penalty),
+                        }
                     cells |= {
-                        "timestamp": submission.timestamp,
-                        "raw_score": submission.score,
-                        "late_submission_penalty": penalty,
-                        "score": max(0.0, submission.score - penalty),
-                        "status": _together(statuses.get(student.id, ["graded"])),
                         "waiting": sum(
                             bool(g.needs_manual_grade) for n in submission.notebooks for g in n.grades
                         ),
@@ -153,6 +165,11 @@ def _together(statuses: list[str]) -> str:
         (f"partly {kind}" for kind in ("not graded", "outdated", "failed", "missing") if kind in kinds),
         "repaired",
     )
+
+
+def _unfinished(status: str) -> bool:
+    """Whether that status gives no points, not even 0."""
+    return status == "missing" or status.endswith(("not graded", "outdated"))
 
 
 @dataclass
@@ -189,10 +206,7 @@ def class_grades(course: Path, assignment: str, db_url: str | None = None) -> li
     from classroom.late import apply_penalties
 
     with open_gradebook(course, db_url) as gradebook:
-        try:
-            most = gradebook.find_assignment(assignment).max_score
-        except MissingEntry:
-            raise CourseError(f"the gradebook holds no assignment {assignment!r}") from None
+        most = find_assignment(gradebook, assignment).max_score
         apply_penalties(gradebook, course, assignment)
     by_student: dict[str, list[dict[str, Any]]] = {}
     for row in status_rows(course, assignment, db_url):
@@ -202,12 +216,12 @@ def class_grades(course: Path, assignment: str, db_url: str | None = None) -> li
         status = _together([row["status"] for row in rows])
         waiting = sum(row["waiting"] for row in rows)
         points: float | None = None
-        if status == "missing" or status.endswith(("not graded", "outdated")):
+        if _unfinished(status):
             comment = ""
         elif waiting:
             status, comment = "waiting", ""
         else:
-            points = sum(float(row["points"]) - float(row["penalty"] or 0) for row in rows)
+            points = sum(float(row["points"] or 0) - float(row["penalty"] or 0) for row in rows)
             comment = _comment(rows)
         grades.append(StudentGrade(student, points, most, status, comment))
     return grades
@@ -216,10 +230,11 @@ def class_grades(course: Path, assignment: str, db_url: str | None = None) -> li
 def _comment(rows: list[dict[str, Any]]) -> str:
     parts = []
     for row in rows:
-        part = f"{row['notebook']}: {row['points']:g} of {row['most']:g}"
         if row["status"] in ("failed", "missing"):
             part = f"{row['notebook']}: {row['notes'] or row['status']}"
-        elif row["status"] == "repaired":
+        else:
+            part = f"{row['notebook']}: {row['points']:g} of {row['most']:g}"
+        if row["status"] == "repaired":
             part += " (repaired before it was graded, see the feedback)"
         if row["penalty"]:
             part += f", {row['penalty']:g} taken off for {row['late']} of lateness"
@@ -399,9 +414,11 @@ class _Moodle(_Platform):
                 self.told.notes.append(f"{grade.student}: Moodle says that this grade cannot be changed")
             line[grade_at] = self.number(grade, line[most_at] if most_at is not None else "", template)
             if comment_at is not None:
-                line[comment_at] = html.escape(grade.comment, quote=False)
+                line[comment_at] = safe_cell(html.escape(grade.comment, quote=False))
             self.told.written.append(grade.student)
-        write_csv(out, [header, *lines], delimiter, raw=[who, grade_at])
+        # What a teacher has written already goes back as it was: Moodle would take an apostrophe for a change.
+        raw = [who, grade_at] if comment_at is None else [who, grade_at, comment_at]
+        write_csv(out, [header, *lines], delimiter, raw=raw)
 
     def _gradebook(self, out: Path) -> None:
         """For Grades, Import, CSV file, where a teacher says which column is which."""
@@ -454,7 +471,7 @@ class _Canvas(_Platform):
         rows = [[*(header[at] for at in kept), header[ours]]]
         for line in lines:
             line += [""] * (len(header) - len(line))
-            if "Points Possible" in line[0]:
+            if not line[id_at].strip() and "Points Possible" in line[0]:
                 most = line[ours]
             elif line[id_at].strip():
                 name = line[0] if header[0] == "Student" else f"{line[0]}, {line[1]}"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nbgrader.api import Gradebook, MissingEntry
 from sqlalchemy import make_url
@@ -10,7 +11,16 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from classroom.course import configuration
 from classroom.errors import CourseError
 
-__all__ = ["COURSE_ID", "Score", "connect", "database", "open_gradebook", "scores", "text_table"]
+__all__ = [
+    "COURSE_ID",
+    "Score",
+    "connect",
+    "database",
+    "find_assignment",
+    "open_gradebook",
+    "scores",
+    "text_table",
+]
 
 COURSE_ID = "learning-to-remember"
 
@@ -99,6 +109,26 @@ def open_gradebook(course: Path, db_url: str | None = None) -> Gradebook:
     return connect(database(course, db_url))
 
 
+def find_assignment(gradebook: Gradebook, name: str) -> Any:
+    """An assignment's row in the gradebook.
+
+    Args:
+        gradebook: open.
+        name: the assignment's.
+
+    Raises:
+        CourseError: if the gradebook does not hold it.
+    """
+    try:
+        return gradebook.find_assignment(name)
+    except MissingEntry:
+        known = ", ".join(sorted(one.name for one in gradebook.assignments))
+        raise CourseError(
+            f"the gradebook holds no assignment {name!r}; it holds: {known or 'none'}. "
+            f"To generate it: nbgrader generate_assignment {name}"
+        ) from None
+
+
 def scores(course: Path, assignment: str, db_url: str | None = None) -> dict[str, list[Score]]:
     """All scores of an assignment by student, questions in the notebooks' order.
 
@@ -111,10 +141,7 @@ def scores(course: Path, assignment: str, db_url: str | None = None) -> dict[str
         CourseError: if the assignment is not in the gradebook.
     """
     with open_gradebook(course, db_url) as gradebook:
-        try:
-            found = gradebook.find_assignment(assignment)
-        except MissingEntry:
-            raise CourseError(f"the gradebook holds no assignment {assignment!r}") from None
+        found = find_assignment(gradebook, assignment)
         order = {
             (notebook.name, cell.name): place
             for notebook in sorted(found.notebooks, key=lambda n: n.name)

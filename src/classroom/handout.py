@@ -261,7 +261,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--to", type=Path, default=ROOT / "_build" / "handout", help="folder to write into")
     try:
         path = build(parser.parse_args(arguments).to)
-    except CourseError as error:
+    except (CourseError, OSError) as error:
         print(f"classroom.handout: {error}", file=sys.stderr)
         return 2
     print(f"handout      {path} ({path.stat().st_size // 1000} kB)")

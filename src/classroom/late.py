@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Any
 
 import dateutil.parser
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook
 from nbgrader.plugins import LateSubmissionPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import parse_utc
@@ -15,6 +14,7 @@ from traitlets import Float
 
 from classroom.course import configuration
 from classroom.errors import CourseError
+from classroom.gradebook import find_assignment
 
 __all__ = ["LatePolicy", "apply_penalties", "due_date", "late_text", "set_due_date"]
 
@@ -134,7 +134,7 @@ def set_due_date(
     Raises:
         CourseError: if there is no such assignment, or it is no date with a time.
     """
-    found = _assignment(gradebook, assignment)
+    found = find_assignment(gradebook, assignment)
     moment: datetime | None = None
     if when is not None:
         try:
@@ -143,9 +143,12 @@ def set_due_date(
             raise CourseError(f"{when!r} is no due date; expected one like '2026-03-01 23:59'") from None
         if len(when.strip()) <= 10:
             raise CourseError(f"{when!r} has no time of day; expected one like '2026-03-01 23:59'")
-        if read.tzinfo is None:
-            read = read.replace(tzinfo=zone) if zone else read.astimezone()
-        moment = read.astimezone(UTC).replace(tzinfo=None)
+        try:
+            if read.tzinfo is None:
+                read = read.replace(tzinfo=zone) if zone else read.astimezone()
+            moment = read.astimezone(UTC).replace(tzinfo=None)
+        except (ValueError, OverflowError):
+            raise CourseError(f"{when!r} is out of range; expected a date like '2026-03-01 23:59'") from None
     found.duedate = moment
     gradebook.db.commit()
     return moment
@@ -157,13 +160,4 @@ def due_date(gradebook: Gradebook, assignment: str) -> datetime | None:
     Raises:
         CourseError: if there is no such assignment.
     """
-    return _assignment(gradebook, assignment).duedate
-
-
-def _assignment(gradebook: Gradebook, name: str) -> Any:
-    try:
-        return gradebook.find_assignment(name)
-    except MissingEntry:
-        raise CourseError(
-            f"the gradebook holds no assignment {name!r}; run: nbgrader generate_assignment {name}"
-        ) from None
+    return find_assignment(gradebook, assignment).duedate

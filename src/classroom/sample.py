@@ -205,6 +205,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     course = options.course.resolve()
     try:
+        if options.workers < 1:
+            raise CourseError(f"{options.workers} workers came; expected at least 1")
         for assignment in options.assignment or [name for name in assignments() if name in CLASS]:
             table = text_table(graded_class(course, assignment, options.workers))
             (course / f"grades-{assignment}.txt").write_text(table, encoding="utf-8")

@@ -29,8 +29,14 @@ def verify(assignment: str, root: Path = ROOT) -> str:
         A line that says how many points the solutions reached.
 
     Raises:
-        CourseError: names each question where the solutions lose points or the untouched release gets some.
+        CourseError: names each question where the solutions lose points or the untouched release gets some; or there is no
+            such assignment, or no release of it.
     """
+    sources(assignment, root)
+    if not (root / "exercises" / assignment).is_dir():
+        raise CourseError(
+            f"no release in {root / 'exercises' / assignment}; run: nbgrader generate_assignment {assignment}"
+        )
     with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
         course = make_course(Path(scratch) / "course", root)
         with connect(database(root)) as live:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import MissingEntry
-
 from classroom.course import read_notebook
 from classroom.errors import CourseError
-from classroom.gradebook import database
+from classroom.gradebook import database, find_assignment
 from classroom.grading.run import students_of
+from classroom.grading.status import has_points
 from classroom.grading.store import Record, Store
 from classroom.grading.work import GRADED, MISSING, REPAIRED
 from refcells.autotest.calls import NOT_WRITTEN
@@ -272,13 +271,7 @@ def class_numbers(course: Path, assignment: str, db_url: str | None = None) -> C
         CourseError: if there is no gradebook, or it does not hold the assignment.
     """
     with Store(database(course, db_url)) as store:
-        try:
-            found = store.gradebook.find_assignment(assignment)
-        except MissingEntry:
-            known = sorted(one.name for one in store.gradebook.assignments)
-            raise CourseError(
-                f"the gradebook holds no assignment {assignment!r}; it holds: {', '.join(known) or 'none'}"
-            ) from None
+        found = find_assignment(store.gradebook, assignment)
         records = store.records(assignment)
         handed_in = set(students_of(course, assignment))
         graded = {one.student.id: {book.name: book for book in one.notebooks} for one in found.submissions}
@@ -319,7 +312,7 @@ def _submission(student: str, name: str, book: Any, record: Record | None, hande
     """One row, whichever of the two graders wrote it."""
     if record is not None:
         status, notes, seconds = record.status, record.notes, float(record.seconds)
-    elif book is not None and any(grade.auto_score is not None for grade in book.grades):
+    elif has_points(book):
         # nbgrader's own command and button leave no record beside the points.
         status, notes, seconds = GRADED, [], None
     else:

@@ -4,25 +4,33 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import MissingEntry
-
 from classroom.collect.run import record_of
 from classroom.errors import CourseError
-from classroom.gradebook import database
+from classroom.gradebook import database, find_assignment
 from classroom.grading.run import content_of, students_of
 from classroom.grading.store import Store, masters
-from classroom.grading.work import Task
+from classroom.grading.work import GRADED, MISSING, Task
 from classroom.late import late_text
 from classroom.releases import Releases
 
-__all__ = ["status_rows"]
+__all__ = ["has_points", "status_rows"]
+
+
+def has_points(book: Any) -> bool:
+    """Whether tests gave a notebook points; so it tells what nbgrader's own command graded, which leaves no record of ours.
+
+    Args:
+        book: nbgrader's row of a submitted notebook; None if there is none.
+    """
+    return book is not None and any(grade.auto_score is not None for grade in book.grades)
 
 
 def status_rows(course: Path, assignment: str, db_url: str | None = None) -> list[dict[str, Any]]:
     """A row for each student and notebook: status, points, points that can be had, answers that wait, notes.
 
     A student who handed in but was not graded yet is 'not graded'; one in the gradebook who handed in nothing is 'missing'. A
-    notebook that changed since it was graded, or whose tests did, is 'outdated'. Lateness is 'yes' where the platform says so
+    notebook that changed since it was graded, or whose tests did, is 'outdated'; of one that nbgrader's own command or button
+    graded this cannot be told. Lateness is 'yes' where the platform says so
     and nothing says by how much.
 
     Args:
@@ -36,10 +44,7 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
     rows: list[dict[str, Any]] = []
     with Store(database(course, db_url)) as store:
         records = store.records(assignment)
-        try:
-            found = store.gradebook.find_assignment(assignment)
-        except MissingEntry:
-            raise CourseError(f"the gradebook holds no assignment {assignment!r}") from None
+        found = find_assignment(store.gradebook, assignment)
         notebooks = sorted(notebook.name for notebook in found.notebooks)
         submissions = {submission.student.id: submission for submission in found.submissions}
         record = record_of(course, assignment)["students"]
@@ -64,7 +69,12 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
             )
             for name in notebooks:
                 done, book = records.get((student, name)), graded.get(name)
-                status = done.status if done else "not graded" if student in handed_in else "missing"
+                if done:
+                    status = done.status
+                elif has_points(book):
+                    status = GRADED
+                else:
+                    status = "not graded" if student in handed_in else MISSING
                 if done and done.digest not in ("", expected(student, name, done.digest)):
                     status = "outdated"
                 waiting = sum(bool(grade.needs_manual_grade) for grade in book.grades) if book else 0
@@ -73,7 +83,7 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
                         "student": student,
                         "notebook": name,
                         "status": status,
-                        "points": "" if done is None or book is None else round(book.score, 2),
+                        "points": round(book.score, 2) if book and (done or status == GRADED) else "",
                         "most": "" if book is None else book.max_score,
                         "waiting": waiting,
                         "release": answered(student, name) if student in handed_in else "",
