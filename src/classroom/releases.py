@@ -171,7 +171,8 @@ class Releases:
             known,
             key=lambda one: (
                 sum(mine.get(name) == mark for name, mark in one.cells.items())
-                - len(mine.keys() - one.cells.keys()),
+                # Both ways: a release before a question came holds nothing that the one after it lacks.
+                - len(mine.keys() ^ one.cells.keys()),
                 one.number,
             ),
             default=None,

@@ -5,11 +5,13 @@ import shutil
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from nbgrader.converters.base import NbGraderException
 from small import PLAIN, QUESTIONS, RIGHT, generate, hand_in, quick_course, small_course, source
 from sqlalchemy import select
 
 from classroom.__main__ import main
+from classroom.class_report import class_numbers, report_page
 from classroom.errors import CourseError
 from classroom.gradebook import open_gradebook
 from classroom.grading import grade_class
@@ -149,6 +151,36 @@ def test_the_record_tells_which_release_a_submission_answers(course, capsys):
     generate(course, text())
     (course / "submitted" / "ana" / "small" / "one.ipynb").write_bytes(old)
     assert answered(course) == "3 (0.1.0)"
+
+
+def test_the_report_tells_who_answers_which_release(course):
+    assert class_numbers(course, "small").answered == []
+    assert "Which release" not in report_page(class_numbers(course, "small"))
+    hand_in(course, "ben <b>", RIGHT)
+    generate(course, text(PLAIN | THIRD))
+    hand_in(course, "cem", RIGHT)
+    hand_in(course, "dan", content=b"{}")
+    numbers = class_numbers(course, "small")
+    assert [(one.notebook, one.release, one.students) for one in numbers.answered] == [
+        ("one", "1 (0.1.0), older", ("ana", "ben <b>")),
+        ("one", "2 (0.1.0)", ("cem",)),
+        ("one", "unknown", ("dan",)),
+    ]
+    # Nobody has been graded by the new question, which waits for no person.
+    assert [(one.name, one.discrimination.why) for one in numbers.left_out] == [
+        ("test-third", "some were graded before the question came")
+    ]
+    page = BeautifulSoup(report_page(numbers), "html.parser")
+    table = page.find(attrs={"aria-label": "Releases"})
+    assert [
+        cell.get_text(" ", strip=True) for cell in table.find("tbody").find("tr").find_all(["th", "td"])
+    ] == [
+        "one",
+        "1 (0.1.0), older",
+        "2",
+        "ana , ben <b>",
+    ]
+    assert "still wait or were graded before the question came: test-third" in page.get_text(" ", strip=True)
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,17 @@ from typing import Any
 from classroom.course import read_notebook
 from classroom.errors import CourseError
 from classroom.gradebook import database, find_assignment
-from classroom.grading.run import students_of
+from classroom.grading.run import content_of, students_of
 from classroom.grading.status import has_points
 from classroom.grading.store import Record, Store
 from classroom.grading.work import GRADED, MISSING, REPAIRED
+from classroom.releases import Releases
 from refcells.autotest.calls import NOT_WRITTEN
 
 __all__ = [
     "FEWEST",
     "NOT_GRADED",
+    "Answered",
     "ClassNumbers",
     "Discrimination",
     "Failure",
@@ -186,6 +188,21 @@ class Notebook:
         return math.fsum(self.seconds)
 
 
+@dataclass(frozen=True)
+class Answered:
+    """Who answers a release of a notebook.
+
+    Attributes:
+        notebook: the notebook's name.
+        release: as `classroom status` names it: '1 (0.1.0), older', or 'unknown' for a file without a stamp.
+        students: whose submissions do.
+    """
+
+    notebook: str
+    release: str
+    students: tuple[str, ...]
+
+
 @dataclass
 class ClassNumbers:
     """All that the page shows.
@@ -199,9 +216,11 @@ class ClassNumbers:
         failures: failed tests without a known mistake, by question, most frequent first.
         unwritten: by student, how many tests found an answer that is not written yet.
         notebooks: times.
+        answered: which releases the submissions answer, of notebooks with more than one release.
         totals: points of students whose notebooks are all graded, over the questions that are graded for all of them.
         total_most: the points that these questions give.
-        left_out: questions that wait for a person in some submission, and so are not in the totals.
+        left_out: questions that wait for a person in some submission, or came after it was graded, and so are not in the
+            totals.
         finished: when the last notebook was graded; empty if unknown.
     """
 
@@ -213,6 +232,7 @@ class ClassNumbers:
     failures: list[Failure] = field(default_factory=list)
     unwritten: dict[str, int] = field(default_factory=dict)
     notebooks: list[Notebook] = field(default_factory=list)
+    answered: list[Answered] = field(default_factory=list)
     totals: dict[str, float] = field(default_factory=dict)
     total_most: float = 0.0
     left_out: list[Question] = field(default_factory=list)
@@ -295,8 +315,10 @@ def class_numbers(course: Path, assignment: str, db_url: str | None = None) -> C
                     question.waiting += bool(grade.needs_manual_grade)
                     if got is not None and question.most:
                         question.shares[student] = got / question.most
+        releases = Releases(store.gradebook, assignment)
     _totals(numbers, points)
     _times(numbers)
+    _answered(numbers, releases, course / "submitted")
     _mistakes(numbers, course / "autograded")
     numbers.finished = max((record.finished for record in records.values()), default="")
     return numbers
@@ -385,7 +407,8 @@ def _totals(numbers: ClassNumbers, points: dict[str, dict[tuple[str, str], float
         rest = [math.fsum(row[:place] + row[place + 1 :]) for row in table.values()]
         question.discrimination = discrimination(own, rest)
     for question in numbers.left_out:
-        question.discrimination = Discrimination(why="some answers wait for you")
+        why = "some answers wait for you" if question.waiting else "some were graded before the question came"
+        question.discrimination = Discrimination(why=why)
 
 
 def _times(numbers: ClassNumbers) -> None:
@@ -400,6 +423,21 @@ def _times(numbers: ClassNumbers) -> None:
         for one in rows:
             seconds = one.seconds or 0.0
             one.slow = seconds > SLOW_TIMES * median and seconds > median + SLOW_MORE
+
+
+def _answered(numbers: ClassNumbers, releases: Releases, submitted: Path) -> None:
+    """Which releases the submissions answer, the newest last; what no release of this class is comes after them."""
+    for name, known in sorted(releases.by_notebook.items()):
+        if len(known) < 2:
+            continue
+        found: dict[str, list[str]] = {}
+        for student in numbers.students:
+            content = content_of(submitted / student / numbers.assignment / f"{name}.ipynb")
+            if content is not None:
+                found.setdefault(releases.answered(name, content), []).append(student)
+        order = {told: one.number for one in known for told in (one.name, f"{one.name}, older")}
+        for told in sorted(found, key=lambda told: (order.get(told, math.inf), told)):
+            numbers.answered.append(Answered(name, told, tuple(found[told])))
 
 
 def _mistakes(numbers: ClassNumbers, autograded: Path) -> None:
