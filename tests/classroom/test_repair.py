@@ -199,6 +199,8 @@ BAD = {
     "cells are no list": (b'{"cells": {"a": 1}}', "no cells"),
     "very deep": (b"[" * 100_000, "no notebook"),
     "text": (b"My answer is 42.", "no notebook"),
+    "a number without end": (b'{"nbformat": ' + b"4" * 5000 + b"}", "no notebook"),
+    "sheets without cells": (b'{"worksheets": [{"cells": null}, {"cells": 1}, 1]}', "no cells"),
 }
 
 

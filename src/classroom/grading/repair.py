@@ -121,7 +121,7 @@ def _parsed(content: bytes) -> dict[str, Any]:
         found = json.loads(content.decode("utf-8-sig", errors="strict").replace("\0", ""))
     except UnicodeDecodeError:
         raise Unreadable("the file is not text: no notebook") from None
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no JSON, or a number that is too long to be one
         raise Unreadable(f"the file is no notebook, or was cut off ({str(error)[:80]})") from None
     if not isinstance(found, dict):
         raise Unreadable("the file is no notebook")
@@ -137,7 +137,8 @@ def _cells(found: dict[str, Any]) -> list[dict[str, Any]]:
     cells = found.get("cells")
     if cells is None and isinstance(worksheets := found.get("worksheets"), list):
         # The format before 2015: cells in worksheets, sources of code under another name.
-        cells = [cell for sheet in worksheets if isinstance(sheet, dict) for cell in sheet.get("cells", [])]
+        sheets = [sheet.get("cells") for sheet in worksheets if isinstance(sheet, dict)]
+        cells = [cell for sheet in sheets if isinstance(sheet, list) for cell in sheet]
     if not isinstance(cells, list) or not any(isinstance(cell, dict) for cell in cells):
         raise Unreadable("the file holds no cells")
     plain = []
