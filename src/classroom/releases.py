@@ -110,7 +110,8 @@ def _checksums(notebook: Any) -> dict[str, tuple[str, float]]:
             points = marks.get("points", 0)
             found[marks["grade_id"]] = (
                 str(marks.get("checksum", "")),
-                float(points) if isinstance(points, int | float) else 0.0,
+                # A student may have written any number there; longer ones than these are no float.
+                float(points) if isinstance(points, int | float) and abs(points) < 2**53 else 0.0,
             )
     return found
 
@@ -161,6 +162,9 @@ class Releases:
             found = json.loads((content or b"").decode("utf-8-sig"))
             version = found["metadata"]["course"]["version"]
         except (ValueError, KeyError, TypeError, RecursionError):
+            return "unknown"
+        # As long as a version is, and of characters that every terminal and table takes.
+        if not (isinstance(version, str) and len(version) <= 64 and version.isprintable()):
             return "unknown"
         if notebook not in self.by_notebook:
             return str(version)  # generated before releases were recorded
