@@ -79,6 +79,9 @@ def test_no_model_solution_is_refused():
         "import importlib\nt = importlib.import_module('torch._VF')\ndef step(): return t.lstm_cell()",
         "def step(): return __import__('torch').lstm_cell()",
         "import sys\ndef step(): return sys.modules['torch'].lstm_cell()",
+        "%%time\nclass FusedLSTMCell(nn.LSTMCell): pass",
+        "%config InlineBackend.figure_format = 'svg'\nlayer = nn.LSTM(3, 4)",
+        "if True:\n    !ls\n    layer = nn.LSTM(3, 4)",
     ],
 )
 def test_the_names_are_refused(source):
@@ -99,6 +102,17 @@ def test_the_names_are_refused(source):
 )
 def test_what_is_no_use_is_not_refused(source):
     assert refused(LSTM, source, IMPORTS) is None
+
+
+# Deeper than a parser goes, and than a visitor.
+DEEP = ["x = " + "-" * 50_000 + "1", "x = a" + ".b" * 20_000, "x = " + " + ".join(["1"] * 500)]
+
+
+@pytest.mark.parametrize("cell", DEEP, ids=["signs", "attributes", "sum"])
+def test_what_is_too_deep_to_be_read_is_said(cell):
+    for told in (refused(LSTM, cell), refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, cell])):
+        assert told is not None
+        assert "too deeply to be read" in told
 
 
 CALLS = {

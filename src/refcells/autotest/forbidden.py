@@ -8,6 +8,7 @@ can hide a call from them.
 
 import ast
 import contextlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -168,6 +169,21 @@ class _Names(ast.NodeVisitor):
     visit_Attribute = visit_Subscript = visit_Call = _visit_dotted
 
 
+_MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
+
+
+def _parsed(text: str) -> ast.Module:
+    """A cell as Python sees it, where need be without the lines that only IPython reads.
+
+    Raises:
+        SyntaxError: if it is no Python even then.
+    """
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return ast.parse(_MAGIC.sub(r"\1pass", text))
+
+
 def refused(rule: Rule, source: str, before: Iterable[str] = ()) -> str | None:
     """What is forbidden in an answer's source, in a sentence; None if nothing is.
 
@@ -181,10 +197,13 @@ def refused(rule: Rule, source: str, before: Iterable[str] = ()) -> str | None:
         names.used.clear()
         names.bases.clear()
         try:
-            tree = ast.parse(text)
-        except SyntaxError:
+            tree = _parsed(text)
+            names.visit(tree)
+        except (SyntaxError, ValueError):
             continue  # it will not run either
-        names.visit(tree)
+        except (RecursionError, MemoryError):
+            # It may run where somebody has moved Python's limit.
+            return f"a cell is nested too deeply to be read. It may not use {rule.says}"
     for whole, line in names.bases:
         if whole in rule.bases:
             return f"line {line} derives from {whole}. It may not use {rule.says}"
