@@ -18,6 +18,10 @@ ATTEMPTS = {
         "network",
         "import socket; socket.socket(socket.AF_UNIX).connect({service!r}); got = 'a connection'",
     ),
+    "send a service of this machine's a message": (
+        "network",
+        "import socket; a, _ = socket.socketpair(type=socket.SOCK_DGRAM); got = a.sendto(b'x', {letters!r})",
+    ),
     "allocate 64 GiB": (
         "processor time, memory, size of files",
         "got = len(bytearray(64 * 2**30))",
@@ -77,22 +81,25 @@ def attempts() -> dict[str, str | None]:
     with (
         tempfile.NamedTemporaryFile("w", prefix="grader-") as file,
         socket.socket(socket.AF_UNIX) as listening,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reading,
     ):
         file.write("the grader's")
         file.flush()
-        service = f"{file.name}.service"
+        service, letters = f"{file.name}.service", f"{file.name}.letters"
         listening.bind(service)
         listening.listen()
-        for path in (file.name, service):
+        reading.bind(letters)
+        for path in (file.name, service, letters):
             os.chmod(path, 0o666)
         try:
             snippets = [
-                snippet.format(file=file.name, service=service, pid=os.getpid())
+                snippet.format(file=file.name, service=service, letters=letters, pid=os.getpid())
                 for _, snippet in ATTEMPTS.values()
             ]
             return dict(zip(ATTEMPTS, asyncio.run(_ask(snippets)), strict=True))
         finally:
             os.unlink(service)
+            os.unlink(letters)
 
 
 def main(arguments: list[str] | None = None) -> int:

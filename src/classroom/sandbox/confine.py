@@ -261,6 +261,10 @@ def _filter(seccomp: Any, more: tuple[str, ...]) -> None:
     refuse = seccomp.ERRNO(1)  # EPERM
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
     rules.add_rule(refuse, "socket", seccomp.Arg(0, seccomp.NE, socket.AF_UNIX))
+    # A datagram finds a service without a connection. Above the lowest four bits stand flags.
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
+        for name in ("socket", "socketpair"):
+            rules.add_rule(refuse, name, seccomp.Arg(1, seccomp.MASKED_EQ, 0xF, kind))
     for name in (
         *more,
         "connect",  # a service of this machine's behind a Unix socket may take the grader's user id for a password
