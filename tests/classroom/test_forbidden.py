@@ -110,7 +110,10 @@ DEEP = ["x = " + "-" * 50_000 + "1", "x = a" + ".b" * 20_000, "x = " + " + ".joi
 
 @pytest.mark.parametrize("cell", DEEP, ids=["signs", "attributes", "sum"])
 def test_what_is_too_deep_to_be_read_is_said(cell):
-    for told in (refused(LSTM, cell), refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, cell])):
+    for told in (
+        refused(LSTM, cell),
+        refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, cell]),
+    ):
         assert told is not None
         assert "too deeply to be read" in told
 
