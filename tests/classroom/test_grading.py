@@ -14,14 +14,15 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from small import RIGHT, hand_in, small_course
+from distributed import LocalCluster
+from small import RIGHT, hand_in, quick_course, small_course
 
 from classroom.__main__ import main
 from classroom.course import ROOT, make_course, nbgrader, read_notebook
 from classroom.errors import CourseError
 from classroom.gradebook import database, open_gradebook, scores
-from classroom.grading import grade_class
-from classroom.grading.run import _pool
+from classroom.grading import grade_class, run
+from classroom.grading.run import _pool, checked
 from classroom.grading.status import status_rows
 from classroom.grading.store import Store
 from classroom.sample import submission
@@ -164,6 +165,48 @@ def test_two_classes_may_be_graded_at_once():
             taken.listen()
         with _pool(1, None):
             pass
+
+
+def test_a_worker_that_has_used_much_memory_still_takes_tasks(monkeypatch):
+    """Dask's own workers take none then, and nobody is told."""
+
+    def share(task):
+        from distributed import get_worker
+
+        return get_worker().memory_manager.memory_pause_fraction
+
+    monkeypatch.setattr(run, "grade_one", share)
+    with _pool(1, None) as (submit, _):
+        assert submit(None).result(60) is False
+
+
+def test_a_scheduler_that_is_not_there_or_has_no_workers_is_said(monkeypatch):
+    with monkeypatch.context() as soon:
+        soon.setattr(run, "SECONDS_TO_ANSWER", 0.5)
+        with (
+            pytest.raises(CourseError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1'"),
+            _pool(1, "tcp://127.0.0.1:1"),
+        ):
+            pass
+    monkeypatch.setattr(run, "SECONDS_TO_JOIN", 0.5)
+    with (
+        LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        pytest.raises(CourseError, match="no worker has joined"),
+        _pool(1, cluster.scheduler_address),
+    ):
+        pass
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes UTF-8 alone")
+def test_a_folder_that_is_no_students_id_is_named_before_anything_is_graded(tmp_path):
+    made = quick_course(tmp_path)
+    (made / "submitted" / os.fsdecode(b"m\xfcller") / "small").mkdir(parents=True)
+    with pytest.raises(CourseError, match=r"folder 'm\\udcfcller'.*rename the folder"):
+        grade_class(made, "small", progress=False)
+    with pytest.raises(CourseError, match="rename the folder"):
+        status_rows(made, "small")
+    with pytest.raises(CourseError, match="at most 128 characters"):
+        checked(["a" * 129])
 
 
 def test_feedback_is_written_by_nbgrader_from_what_was_graded(course, graded):

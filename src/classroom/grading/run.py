@@ -20,7 +20,7 @@ from classroom.grading.log import step
 from classroom.grading.store import Record, Store, masters
 from classroom.grading.work import Master, Result, Task, grade_one, not_graded
 
-__all__ = ["Summary", "content_of", "grade_class", "grade_each", "students_of"]
+__all__ = ["Summary", "checked", "content_of", "grade_class", "grade_each", "students_of"]
 
 # Workers that may die with a task before it is suspected of it.
 DEATHS = 3
@@ -28,6 +28,13 @@ DEATHS = 3
 
 # How often the grader asks how many workers there are.
 SECONDS_TO_LOOK = 10.0
+
+# How long another machine's scheduler may take to answer, and to have a worker.
+SECONDS_TO_ANSWER = 30.0
+SECONDS_TO_JOIN = 120.0
+
+# What nbgrader's tables hold of a student's id.
+LONGEST_ID = 128
 
 
 @dataclass
@@ -53,6 +60,23 @@ def students_of(course: Path, assignment: str) -> list[str]:
     if not folder.is_dir():
         return []
     return sorted(path.name for path in folder.iterdir() if (path / assignment).is_dir())
+
+
+def checked(students: Iterable[str]) -> list[str]:
+    """The students, sorted, if a gradebook can hold all their ids.
+
+    Raises:
+        CourseError: if a folder's name is too long, or is not UTF-8, as in archives of old systems.
+    """
+    told = sorted(set(students))
+    for student in told:
+        text = student.encode("utf-8", "replace").decode("utf-8")
+        if text != student or len(student) > LONGEST_ID:
+            raise CourseError(
+                f"no gradebook can hold the name of the folder {student!a} in submitted/; "
+                f"expected a student's id in UTF-8 of at most {LONGEST_ID} characters: rename the folder"
+            )
+    return told
 
 
 def content_of(path: Path) -> bytes | None:
@@ -86,7 +110,13 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task]
     if scheduler is None:
         # A worker starts the server that kernels are forked from, which a daemonic process may not.
         dask.config.set(
-            {"distributed.worker.daemon": False, "distributed.scheduler.allowed-failures": DEATHS - 1}
+            {
+                "distributed.worker.daemon": False,
+                "distributed.scheduler.allowed-failures": DEATHS - 1,
+                # A worker that has used much memory would take no task any more, and the grader would wait for it for ever.
+                # One that uses still more is ended, and gets a successor.
+                "distributed.worker.memory.pause": False,
+            }
         )
         # Processes, since grading a notebook is bound to one: it forks kernels and waits for them.
         cluster = LocalCluster(
@@ -98,8 +128,21 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task]
         )
     # A notebook of 50 MB is rare enough.
     warnings.filterwarnings("ignore", "Sending large graph")
-    client = Client(cluster or scheduler, timeout="30s")
     try:
+        client = Client(cluster or scheduler, timeout=SECONDS_TO_ANSWER)
+    except (OSError, ValueError) as error:
+        if cluster is not None:
+            cluster.close()
+            raise
+        raise CourseError(f"no Dask scheduler answers at {scheduler!r}: {error}") from None
+    try:
+        if cluster is None:
+            try:
+                client.wait_for_workers(1, timeout=SECONDS_TO_JOIN)
+            except TimeoutError:
+                raise CourseError(
+                    f"no worker has joined {scheduler} within {SECONDS_TO_JOIN:.0f} seconds"
+                ) from None
         yield (
             lambda task: client.submit(grade_one, task, pure=False),
             lambda: sum(client.nthreads().values()),
@@ -136,10 +179,11 @@ def grade_class(
         progress: whether to show a bar on stderr.
 
     Raises:
-        CourseError: if the assignment was not generated, a student has handed in nothing, or the database does not answer.
+        CourseError: if the assignment was not generated, a student has handed in nothing or has a folder that is no id, or the
+            database or the scheduler does not answer.
     """
     everybody = students_of(course, assignment)
-    chosen = sorted(set(students)) if students is not None else everybody
+    chosen = checked(students if students is not None else everybody)
     if unknown := [student for student in chosen if student not in everybody]:
         raise CourseError(
             f"no submission of {unknown[0]!r} in {course / 'submitted'}; there are {len(everybody)} others"

@@ -7,7 +7,7 @@ from typing import Any
 from classroom.collect.run import record_of
 from classroom.errors import CourseError
 from classroom.gradebook import database, find_assignment
-from classroom.grading.run import content_of, students_of
+from classroom.grading.run import checked, content_of, students_of
 from classroom.grading.store import Store, masters
 from classroom.grading.work import GRADED, MISSING, Task
 from classroom.late import late_text
@@ -39,7 +39,7 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
         db_url: the gradebook's database; what nbgrader uses in the course's folder by default.
 
     Raises:
-        CourseError: if the gradebook is not there or holds no such assignment.
+        CourseError: if the gradebook is not there or holds no such assignment, or a folder's name is no student's id.
     """
     rows: list[dict[str, Any]] = []
     with Store(database(course, db_url)) as store:
@@ -55,7 +55,7 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
             return "" if content is None else releases.answered(name, content)
 
         expected = _digests(course, assignment, store)
-        handed_in = set(students_of(course, assignment))
+        handed_in = set(checked(students_of(course, assignment)))
         everybody = handed_in | submissions.keys() | {student.id for student in store.gradebook.students}
         for student in sorted(everybody):
             submission = submissions.get(student)
