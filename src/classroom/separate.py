@@ -33,7 +33,7 @@ from nbgrader.preprocessors import Execute
 from traitlets import Float, Integer
 
 from classroom.grading.log import step
-from classroom.sandbox import confine
+from classroom.sandbox import Limits, confine
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, WrongAnswer
 from refcells.autotest.forbidden import FORBIDDEN, forbidden_in, refused
@@ -234,7 +234,11 @@ class SeparateExecute(Execute):
     iopub_timeout = Integer(30, help="Seconds that a cell's output may come later than its end.").tag(
         config=True
     )
-    patience = Float(10.0, help="Seconds that an interrupted kernel has to come back.").tag(config=True)
+    # A cell that sleeps uses no processor time, and there may be thousands of them.
+    whole = Float(
+        Limits().cpu_seconds * PATIENCE,
+        help="Seconds by the clock that the student's cells may take together; then the kernel is ended.",
+    ).tag(config=True)
 
     _gone: str | None = None
     _manager: Any = None
@@ -244,8 +248,9 @@ class SeparateExecute(Execute):
     # The last answer cell, and the other cells of the notebook so far.
     _answer: str = ""
     _above: list[str]
-    # Whether this kernel was given a cell yet.
+    # Whether this kernel was given a cell yet, and how many seconds cells have taken in it.
     _ran: bool = False
+    _spent: float = 0.0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if confine.can_fork():
@@ -276,7 +281,7 @@ class SeparateExecute(Execute):
         submitted, began = copy.deepcopy(nb.cells), time.monotonic()
         for left in reversed(range(self.tries)):
             self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}
-            self._answer, self._above, self._ran = "", [], False
+            self._answer, self._above, self._ran, self._spent = "", [], False, 0.0
             # A limit on processor time also ends in SIGKILL, but not so soon.
             last = left == 0 or time.monotonic() - began > LONG
             step("start kernel")
@@ -333,6 +338,12 @@ class SeparateExecute(Execute):
         if self._gone:
             cell.outputs = [_error("KernelGone", self._gone)]
             return cell
+        if self._spent > self.whole:
+            self._gone = f"the cells before this one took more than {self.whole:g} seconds together"
+            cell.outputs = [_error("KernelGone", self._gone)]
+            await ensure_async(self.km.shutdown_kernel(now=True))
+            return cell
+        began = time.monotonic()
         try:
             await super().async_execute_cell(cell, cell_index, *args, **kwargs)
         except DeadKernelError:
@@ -345,6 +356,7 @@ class SeparateExecute(Execute):
             self._gone = f"an earlier cell {why} ({type(error).__name__})"
             cell.outputs = [*cell.get("outputs", []), _error("KernelGone", self._gone)]
             await ensure_async(self.km.shutdown_kernel(now=True))
+        self._spent += time.monotonic() - began
         self._shorten(cell)
         return cell
 

@@ -399,6 +399,15 @@ while True:
     assert "an earlier cell did not end in time" in says["test-half"]
 
 
+def test_cells_that_sleep_one_after_another_end_the_kernel(solved):
+    nb = with_cell(with_cell(solved, "import time\ntime.sleep(1)"), "second = 2")
+    nb, scores, says = grade(nb, whole=0.5)
+    assert scores["test-half"] == 0
+    assert "took more than 0.5 seconds together" in says["test-half"]
+    second = next(cell for cell in nb.cells if cell.source == "second = 2")
+    assert [output.ename for output in second.outputs] == ["KernelGone"]
+
+
 def test_a_memory_hog_gets_an_error_and_the_rest_goes_on(solved):
     nb, scores, _ = grade(with_cell(solved, "hog = [bytearray(2**28) for _ in range(64)]"))
     assert scores == FULL
