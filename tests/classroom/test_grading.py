@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from distributed import LocalCluster
+from nbgrader.api import MissingEntry
 from small import RIGHT, hand_in, quick_course, small_course
 
 from classroom.__main__ import main
@@ -24,7 +25,8 @@ from classroom.gradebook import database, open_gradebook, scores
 from classroom.grading import grade_class, run
 from classroom.grading.run import _pool, checked
 from classroom.grading.status import status_rows
-from classroom.grading.store import Store
+from classroom.grading.store import Store, masters
+from classroom.grading.work import Task, not_graded
 from classroom.sample import submission
 from classroom.students import Student
 
@@ -207,6 +209,27 @@ def test_a_folder_that_is_no_students_id_is_named_before_anything_is_graded(tmp_
         status_rows(made, "small")
     with pytest.raises(CourseError, match="at most 128 characters"):
         checked(["a" * 129])
+
+
+def test_two_graders_may_meet_at_a_student_whom_the_gradebook_does_not_know(tmp_path):
+    made = quick_course(tmp_path)
+    with Store(database(made)) as one, Store(database(made)) as other:
+        [master] = masters(one.gradebook, "small", made / "exercises" / "small")
+        result, find, looked = not_graded(Task("ana", master, None), "why"), one.gradebook.find_student, []
+
+        def find_student(student):
+            # Grading looks, and so does nbgrader; then the other one is faster.
+            looked.append(student)
+            if len(looked) == 2:
+                other.save("small", [result])
+            if len(looked) <= 2:
+                raise MissingEntry
+            return find(student)
+
+        one.gradebook.find_student = find_student
+        one.save("small", [result])
+        assert len(looked) > 2
+        assert list(one.records("small")) == [("ana", "one")]
 
 
 def test_feedback_is_written_by_nbgrader_from_what_was_graded(course, graded):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import nbformat
 from nbgrader.api import BaseCell, Grade, Gradebook, InvalidEntry, MissingEntry
 from sqlalchemy import Column, Float, MetaData, String, Table, Text, delete, insert, select
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from classroom.course import read_notebook, sources
 from classroom.errors import CourseError
@@ -27,6 +27,9 @@ __all__ = ["Record", "Store", "masters"]
 Told = TypeVar("Told")
 
 _meta = MetaData()
+
+# How often a transaction gives way to another process that writes the same.
+MEETINGS = 3
 
 # Beside nbgrader's own tables, in the same database, so that one commit holds both.
 RECORDS = Table(
@@ -201,11 +204,12 @@ class Store:
     def _transaction(self, work: Callable[[], Told]) -> Told:
         """Do something in one transaction; once more from its start where the connection was lost or the database locked.
 
-        A connection that is lost while it commits leaves open whether it did, so `work` has to be the same done twice.
+        So it is where another process added the same student or record at the same moment. A connection that is lost while it
+        commits leaves open whether it did, so `work` has to be the same done twice.
         """
         db = self.gradebook.db
         until = time.monotonic() + self.patience
-        pause = 0.05
+        pause, met = 0.05, 0
         while True:
             try:
                 told = work()
@@ -215,6 +219,9 @@ class Store:
                 _undo(db)
                 # nbgrader raises another error in the place of the database's.
                 error = raised.__context__ if isinstance(raised, InvalidEntry) else raised
+                if isinstance(error, IntegrityError) and met < MEETINGS:
+                    met += 1  # another process has written the same rows since these were looked for
+                    continue
                 if not isinstance(error, OperationalError | InterfaceError):
                     raise
                 if time.monotonic() > until:
