@@ -452,11 +452,13 @@ def release(course: Path, assignment: str, *, remove: bool = False, db_url: str 
             options.append(f"--db={db_url}")
         try:
             nbgrader(course, "generate_assignment", assignment, *options)
-        except CourseError as error:
-            # nbgrader has removed it.
+        except BaseException as error:
+            # nbgrader has removed it, and somebody may have lost patience with it.
             if (Path(scratch) / "before").exists():
                 shutil.rmtree(released, ignore_errors=True)
                 shutil.copytree(Path(scratch) / "before", released)
+            if not isinstance(error, CourseError):
+                raise
             reason = str(error).rpartition("CourseError: ")[2]
             raise CourseError(reason.partition("\n")[0] if reason != str(error) else reason) from None
     return _compare(before, _state(course, assignment, db_url), course, assignment, db_url)

@@ -10,6 +10,7 @@ from nbgrader.converters.base import NbGraderException
 from small import PLAIN, QUESTIONS, RIGHT, generate, hand_in, quick_course, small_course, source
 from sqlalchemy import select
 
+from classroom import releases
 from classroom.__main__ import main
 from classroom.class_report import class_numbers, report_page
 from classroom.errors import CourseError
@@ -204,6 +205,20 @@ def test_a_students_edits_do_not_change_the_release_and_no_stamp_is_unknown(cour
     path.write_text(json.dumps(notebook), encoding="utf-8")
     assert answered(course) == expected
     assert status_rows(course, "small")[0]["release"] == expected
+
+
+def test_a_generation_that_is_broken_off_leaves_the_release(course, monkeypatch):
+    released = course / "exercises" / "small"
+    before = {path.name: path.read_bytes() for path in released.iterdir()}
+
+    def broken_off(*_):
+        shutil.rmtree(released)  # as nbgrader begins
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(releases, "nbgrader", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        release(course, "small")
+    assert {path.name: path.read_bytes() for path in released.iterdir()} == before
 
 
 @pytest.mark.pipeline
