@@ -27,18 +27,21 @@ from classroom.gradebook import find_assignment, open_gradebook
 __all__ = ["Exported", "QuotedCsvExport", "StudentGrade", "class_grades", "export", "safe_cell", "write_csv"]
 
 _FORMULA = re.compile(r"\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
+# A spreadsheet that expects another separator than the file has begins a cell within the text.
+_WITHIN = re.compile(r"([,;\t\r\n][\s\"]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _NUMBER = re.compile(r"[+-]?[\d.,]*%?$")
 
 
 def safe_cell(value: Any) -> Any:
-    """A cell that no spreadsheet runs: text that starts like a formula gets an apostrophe before it.
+    """A cell that no spreadsheet runs: what starts like a formula, also after a separator in the text, gets an apostrophe before it.
 
     Args:
         value: what the cell holds; numbers stay numbers.
     """
-    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.match(value.strip()):
-        return f"'{value}"
-    return value
+    if not isinstance(value, str) or _NUMBER.match(value.strip()):
+        return value
+    marked = _WITHIN.sub(r"\1'", value)
+    return f"'{marked}" if _FORMULA.match(value) else marked
 
 
 def write_csv(

@@ -691,6 +691,12 @@ def test_the_list_keeps_names_as_they_are_and_ids_inside_their_folder(course):
         Roster.read(roster.path)
 
 
+def test_an_encoding_that_is_none_is_named(course, tmp_path, capsys):
+    path = archive(tmp_path / "m.zip", {moodle("Ana", 1): book("one")})
+    assert main(["--course", str(course), "collect", "small", str(path), "--encoding", "gbq"]) == 2
+    assert "no encoding 'gbq'" in capsys.readouterr().err
+
+
 def test_mistakes_are_named(course, tmp_path, capsys):
     (tmp_path / "x.txt").write_text("x")
     (tmp_path / "t.csv").write_text("Kennung,Name\n1,2\n")

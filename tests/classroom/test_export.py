@@ -26,7 +26,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-cmd|x", "@SUM(A1)", "\t=1", "\r=1", "  =1", "＝1"])
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-cmd|x", "@SUM(A1)", "\tx", "\rx", "  =1", "＝1"])
 def test_what_a_spreadsheet_would_run_gets_an_apostrophe(text):
     assert safe_cell(text) == f"'{text}"
 
@@ -34,6 +34,19 @@ def test_what_a_spreadsheet_would_run_gets_an_apostrophe(text):
 @pytest.mark.parametrize("text", ["-", "-1.5", "+3", "12,5", "a=b", "Ana", "", 3, -2.5, None])
 def test_everything_else_stays(text):
     assert safe_cell(text) == text
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("other", [",", ";", "\t"])
+def test_no_formula_begins_a_cell_for_a_spreadsheet_with_another_separator(tmp_path, separator, other):
+    path = tmp_path / "t.csv"
+    text = f'{other}=0{other}x{other}=1+1{other} @SUM(A1){other}"-2+3"\n=4'
+    write_csv(path, [["ana", text]], separator)
+    found = [
+        cell for row in csv.reader(io.StringIO(path.read_text("utf-8")), delimiter=other) for cell in row
+    ]
+    assert not any(cell.strip(' "').startswith(("=", "@", "-", "+")) for cell in found)
+    assert safe_cell(safe_cell(text)) == safe_cell(text)
 
 
 def test_tables_are_quoted_and_marked_where_excel_needs_it(tmp_path):

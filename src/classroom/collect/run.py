@@ -1,5 +1,6 @@
 """Collecting: every attempt is kept in `collected/`, and the last of each notebook stands in `submitted/`."""
 
+import codecs
 import hashlib
 import json
 import shutil
@@ -137,8 +138,12 @@ def collect(
         What was done, and what needs a look.
 
     Raises:
-        CourseError: if the assignment has no release, a path is no download, or an archive holds what is refused.
+        CourseError: if the assignment has no release, there is no such encoding, a path is no download, or an archive holds what is refused.
     """
+    try:
+        codecs.lookup(encoding or "utf-8")
+    except LookupError:
+        raise CourseError(f"no encoding {encoding!r}; expected one like 'gbk' or 'cp1252'") from None
     config = configuration(course)
     extractor = SafeExtractor(config=config, **({"encoding": encoding} if encoding else {}))
     collector_class = config.ZipCollectApp.get("collector_plugin", PlatformCollector)
