@@ -6,7 +6,6 @@ loading them takes seconds.
 
 import asyncio
 import functools
-import itertools
 import multiprocessing
 import multiprocessing.forkserver
 import os
@@ -51,7 +50,6 @@ TORCH = ["torch", "torch.optim", "torch._dynamo"]
 # Seconds between two looks at whether a kernel has come up or has ended.
 GLANCE = 0.005
 
-_numbers = itertools.count()
 _lock = threading.Lock()
 _torch = threading.Event()
 
@@ -307,7 +305,7 @@ class ConfinedKernelManager(AsyncKernelManager):
         self.killed = False
         self.folder = Path(tempfile.mkdtemp(prefix="kernel-", dir=folder_of_this_process()))
         self.folder.chmod(0o700)
-        self.uid = free_uid(next(_numbers)) if another_user() else None
+        self.uid = free_uid() if another_user() else None
         self.transport = "ipc"
         self.sockets = self.folder / "sockets"
         self.sockets.mkdir()
