@@ -91,8 +91,8 @@ grader-report: $(RELEASE)
 grading-report: $(RELEASE)
 	$(PY) -m classroom.grading_report $(NAMES)
 
-# What the site weighs, what axe-core and Lighthouse find, links and alt text: tests/site/site_report.py. Needs Node; takes
-# half an hour. Parts and pages by name: make site-report REPORT="--only axe --pages book/lstm"
+# What the site weighs, what axe-core and Lighthouse find, links and alt text: tests/site/site_report.py. Takes half
+# an hour. Parts and pages by name: make site-report REPORT="--only axe --pages book/lstm"
 site-report: $(SITE)
 	$(PY) tests/site/site_report.py $(REPORT)
 

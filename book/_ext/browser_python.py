@@ -10,100 +10,41 @@ serves beside the page is Pyodide's core and a zip of those modules of refcells 
 """
 
 import ast
-import base64
-import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tarfile
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from npm_packages import BUILD, Missing, Package
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
-CORE = ROOT / "_build" / "pyodide"
+CORE = BUILD / "pyodide"
 
-VERSION = "0.29.4"
-# The package's own integrity value, as npm writes it into a lock file.
-INTEGRITY = "sha512-tCseTsqU3kSxZIjkue5zXxTMNEwrKZwOIIEQRBA/VzHxFN1hoCxe4w41phfCdHd9it9RcCNQb5K/Re0InqMgvA=="
 # What starting Python in a worker asks for.
 FILES = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+PYODIDE = Package(
+    name="pyodide",
+    version="0.29.4",
+    integrity="sha512-tCseTsqU3kSxZIjkue5zXxTMNEwrKZwOIIEQRBA/VzHxFN1hoCxe4w41phfCdHd9it9RcCNQb5K/Re0InqMgvA==",
+    files=FILES,
+    folder=CORE,
+)
 
 # A verdict about scalars begins here; whatever else of refcells they import comes along.
 MODULES = ("refcells.autotest", "refcells.autotest.scalar_questions")
 
 
-class Missing(Exception):
-    """Pyodide's core could not be had; the message says why and what to do."""
-
-
-# --- fetching ---------------------------------------------------------------------------------------------------------
-
-
-def complete(core: Path = CORE) -> bool:
-    """Whether the core of this version is there, whole."""
-    mark = core / "version"
-    return mark.exists() and mark.read_text(encoding="utf-8") == VERSION
-
-
-def fetch(core: Path = CORE) -> None:
-    """Fetch the core with npm, unless it is there.
-
-    Raises:
-        Missing: if npm is not installed, nothing can be fetched, or what came is not what was pinned.
-    """
-    if complete(core):
-        return
-    npm = shutil.which("npm")
-    if npm is None:
-        raise Missing("npm is not installed; it comes with Node.js (on Debian: apt-get install npm)")
-    with tempfile.TemporaryDirectory() as folder:
-        command = [npm, "pack", f"pyodide@{VERSION}", "--pack-destination", folder, "--fetch-retries", "1"]
-        try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-        except subprocess.TimeoutExpired:
-            raise Missing(f"npm did not bring pyodide {VERSION} within five minutes") from None
-        packages = list(Path(folder).glob("*.tgz"))
-        if done.returncode or len(packages) != 1:
-            reason = next(
-                (line for line in done.stderr.splitlines() if "error" in line.lower()), "no package came"
-            )
-            raise Missing(f"npm could not fetch pyodide {VERSION}: {reason.strip()}")
-        unpack(packages[0], core)
-
-
-def unpack(package: Path, core: Path, integrity: str = INTEGRITY) -> None:
-    """Check a package against its hash, then take out what the site serves.
-
-    Raises:
-        Missing: if the hash or a file is not what it should be.
-    """
-    came = "sha512-" + base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
-    if came != integrity:
-        raise Missing(f"{package.name} is not the package that was pinned: {came}; expected {integrity}")
-    shutil.rmtree(core, ignore_errors=True)
-    core.mkdir(parents=True)
-    with tarfile.open(package) as archive:
-        for name in FILES:
-            member = archive.extractfile(f"package/{name}")
-            if member is None:
-                raise Missing(f"{package.name} holds no {name}")
-            (core / name).write_bytes(member.read())
-    (core / "version").write_text(VERSION, encoding="utf-8")
-
-
 def main() -> int:
     """Fetch the core, or say why the site is built without it."""
     try:
-        fetch()
+        PYODIDE.fetch()
     except Missing as missing:
         print(
             f"Pyodide's core is missing: {missing}.\n"
@@ -240,7 +181,7 @@ def place(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any]
     """Write into the page where its files are, and how large Python is; no size where there is none."""
     body = context.get("body", "")
     if STATIC in body:
-        size = str(sum((CORE / name).stat().st_size for name in FILES)) if complete() else ""
+        size = str(sum((CORE / name).stat().st_size for name in FILES)) if PYODIDE.complete() else ""
         static = context["pathto"]("_static/", resource=True)
         context["body"] = body.replace(STATIC, static).replace(SIZE, size)
 
@@ -258,7 +199,7 @@ def serve_beside(app: Sphinx, exception: Exception | None) -> None:
     write_course(static / "try_it_course.zip")
     target = static / "pyodide"
     shutil.rmtree(target, ignore_errors=True)
-    if complete():
+    if PYODIDE.complete():
         target.mkdir()
         for name in FILES:
             try:

@@ -1,10 +1,12 @@
 """What 'Try it' runs on: the package that is fetched, the modules that are served, and the code that checks a cell."""
 
 import base64
+import dataclasses
 import hashlib
 import importlib.util
 import io
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -14,6 +16,7 @@ import pytest
 from pages import BOOK, ROOT
 
 pytest.importorskip("sphinx")
+sys.path.insert(0, str(BOOK / "_ext"))
 
 
 def loaded(path):
@@ -47,23 +50,53 @@ def package(folder, names):
     return path, "sha512-" + base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
 
 
+def pin(extension, folder, **other):
+    """The package as the course pins it, but kept elsewhere."""
+    return dataclasses.replace(extension.PYODIDE, folder=folder, **other)
+
+
 def test_the_pinned_package_is_taken_apart(extension, tmp_path):
-    path, integrity = package(tmp_path, [*extension.FILES, "console.html"])
+    path, integrity = package(tmp_path, [*extension.FILES, "console.html", "dist/a.js", "dist/b.css"])
     core = tmp_path / "core"
-    assert not extension.complete(core)
-    extension.unpack(path, core, integrity)
-    assert extension.complete(core)
-    assert {p.name for p in core.iterdir()} == {*extension.FILES, "version"}
+    pinned = pin(extension, core, integrity=integrity, files=(*extension.FILES, "dist/*.js"))
+    assert not pinned.complete()
+    pinned.unpack(path)
+    assert pinned.complete()
+    found = {p.relative_to(core).as_posix() for p in core.rglob("*") if p.is_file()}
+    assert found == {*extension.FILES, "dist/a.js", "version"}
     (core / "version").write_text("0.0.1")
-    assert not extension.complete(core)
+    assert not pinned.complete()
 
 
 def test_another_package_is_refused(extension, tmp_path):
     path, integrity = package(tmp_path, extension.FILES)
     path.write_bytes(path.read_bytes() + b"\0")
+    pinned = pin(extension, tmp_path / "core", integrity=integrity)
     with pytest.raises(extension.Missing, match="not the package that was pinned"):
-        extension.unpack(path, tmp_path / "core", integrity)
-    assert not extension.complete(tmp_path / "core")
+        pinned.unpack(path)
+    assert not pinned.complete()
+
+
+def test_a_package_without_a_file_is_refused(extension, tmp_path):
+    path, integrity = package(tmp_path, extension.FILES[1:])
+    pinned = pin(extension, tmp_path / "core", integrity=integrity)
+    with pytest.raises(extension.Missing, match=r"holds no pyodide\.js"):
+        pinned.unpack(path)
+    assert not pinned.complete()
+
+
+def test_npm_is_taken_from_the_environment_before_the_machine(extension, tmp_path, monkeypatch):
+    places = [tmp_path / "environment", tmp_path / "machine"]
+    for place in places:
+        place.mkdir()
+        (place / "npm").write_text("#!/bin/sh\n")
+        (place / "npm").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(places[0] / "python"))
+    monkeypatch.setenv("PATH", str(places[1]))
+    program = sys.modules["npm_packages"].program
+    assert program("npm") == str(places[0] / "npm")
+    os.remove(places[0] / "npm")
+    assert program("npm") == str(places[1] / "npm")
 
 
 @pytest.mark.parametrize(
@@ -83,12 +116,14 @@ def test_what_is_missing_is_said_and_the_build_goes_on(
         (tmp_path / "npm").write_text(script)
         (tmp_path / "npm").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin" if script else str(tmp_path))
-    monkeypatch.setattr(extension.fetch, "__defaults__", (tmp_path / "core",))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    pinned = pin(extension, tmp_path / "core")
+    monkeypatch.setattr(extension, "PYODIDE", pinned)
     assert extension.main() == 0
     said = capsys.readouterr().err
     assert words in said
     assert "The site is built without it" in said
-    assert not extension.complete(tmp_path / "core")
+    assert not pinned.complete()
 
 
 # --- what is served -----------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ The site is served on localhost as a real host serves it: compressed (gzip), ove
 - links, anchors and alt text are read as the tests of the site read them.
 
 Lighthouse's performance depends on how busy the machine is: each figure is the median of `--runs` runs, and the load
-and Lighthouse's own measure of the processor stand beside it. Node is needed; Lighthouse and axe-core are fetched with
-npm into `_build/site-report/`, once.
+and Lighthouse's own measure of the processor stand beside it. Lighthouse and axe-core are fetched with npm into
+`_build/site-report/`, once.
 
 `--keep` writes what was measured to benchmarks/site.json, part by part over what stands there, and the tables from it to
 benchmarks/site.md, for those who maintain the site.
@@ -25,7 +25,6 @@ import http.server
 import json
 import mimetypes
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -145,13 +144,22 @@ def hosted(folder: Path) -> Iterator[str]:
 # --- tools -----------------------------------------------------------------------------------------------------------
 
 
+def installed(name: str) -> str:
+    """Where node or npm is."""
+    sys.path.insert(0, str(ROOT / "book" / "_ext"))
+    from npm_packages import Missing, program
+
+    try:
+        return program(name)
+    except Missing as missing:
+        stop(str(missing))
+
+
 def tool(name: str, path: str) -> Path:
     """A file of one of the tools, fetched with npm when it is not there yet."""
     wanted = WORK / "node_modules" / name / path
     if not wanted.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            stop("npm is missing; install Node 20 or newer, which brings it")
+        npm = installed("npm")
         WORK.mkdir(parents=True, exist_ok=True)
         names = [f"{package}@{version}" for package, version in TOOLS.items()]
         done = subprocess.run(
@@ -267,7 +275,7 @@ def findings(browser, address: str, axe: str, scheme: str) -> set[tuple[str, str
     try:
         page = context.new_page()
         page.goto(address, wait_until="load")
-        page.evaluate("() => window.courseMath ? window.courseMath.all() : window.MathJax?.startup?.promise")
+        page.evaluate("() => window.MathJax?.startup?.promise")  # on the bare page
         page.add_style_tag(content="*, *::before, *::after { transition: none !important; }")
         page.evaluate(axe)
         found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
@@ -307,7 +315,7 @@ def bare_site() -> Path:
 def lighthouse(address: str, form: str) -> dict:
     """One run of Lighthouse: scores out of 100, total blocking time in ms, and what did not pass."""
     command = [
-        shutil.which("node") or stop("node is missing"),
+        installed("node"),
         tool("lighthouse", "cli/index.js"),
         address,
         "--quiet",
