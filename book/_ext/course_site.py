@@ -1,12 +1,11 @@
 """What the site needs beyond Jupyter Book: an honest cache, all cores, and pages that load nothing from elsewhere.
 
-Four things, each small:
+Three things, each small:
 
 - The execution cache is keyed by a hash of the package, the exercises and the book's data, so a page is run
   again when what it shows has changed.
 - Pages that have to be run are run side by side, one a core, into the cache that MyST-NB then reads.
 - The scripts of the theme's live-code button, which would fetch a library from another site, are left out.
-- Of the MathJax package only what the pages use is kept: 31 MB become 2.
 """
 
 import hashlib
@@ -26,17 +25,6 @@ from sphinx.util import logging
 LOG = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parents[2]
-
-# What math.js loads, and what these may ask for: fonts, and TeX packages that are loaded on first use.
-MATHJAX_KEPT = (
-    "startup.js",
-    "core.js",
-    "input/tex.js",
-    "input/tex/extensions/",
-    "output/chtml.js",
-    "output/chtml/fonts/",
-    "a11y/assistive-mml.js",
-)
 
 # What the live-code extension writes at the end of a page.
 LIVE_CODE = re.compile(
@@ -179,24 +167,9 @@ def drop_live_code(
         context["body"] = LIVE_CODE.sub("", context["body"])
 
 
-def trim_mathjax(app: Sphinx, exception: Exception | None) -> None:
-    """Remove the MathJax variants that no page asks for."""
-    folder = Path(app.outdir) / "_static" / "mathjax"
-    if exception is not None or not folder.is_dir():
-        return
-    for path in sorted(folder.rglob("*"), reverse=True):
-        name = path.relative_to(folder).as_posix()
-        if path.is_dir():
-            if not any(path.iterdir()):
-                path.rmdir()
-        elif not name.startswith(MATHJAX_KEPT):
-            path.unlink()
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect the four."""
+    """Connect the three."""
     app.connect("config-inited", key_the_cache)
     app.connect("env-before-read-docs", run_side_by_side)
     app.connect("html-page-context", drop_live_code, priority=900)
-    app.connect("build-finished", trim_mathjax, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,7 +5,6 @@ dozen icons, the whole search index to every page, and scripts that hold up the 
 
 - Icons come from a font cut down to the glyphs that the site uses, inside the style sheet, which loses all other icons.
 - Scripts wait until the page is there (`defer`); the search index is loaded by the search page alone.
-- Mathematics is set by book/_static/math.js, which loads MathJax in parts, and only where there are formulas.
 - Names and landmarks that a screen reader misses in the theme are put right.
 - A picture's size stands in the page, so that nothing jumps; one below the first section is loaded when it comes near.
 - Sections far from the window are laid out when they come near (book/_static/course.css). The theme's script would lay all
@@ -35,19 +34,29 @@ _ALL_LISTINGS = ".forEach(e=>{e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHe
 _NEAR_LISTINGS = (
     ".forEach(e=>{e.hasAttribute('tabindex')||(e.tabIndex=0),courseNear.unobserve(e),courseNear.observe(e)})"
 )
-# Tables scroll in themselves here, so they are asked as well.
+# Tables and displayed formulas scroll in themselves here, so they are asked as well.
 _SCROLLS, _SCROLLS_TOO = (
     '".pst-scrollable-table-container"].join',
-    '".pst-scrollable-table-container","article table"].join',
+    '".pst-scrollable-table-container","article table","article .katex-display"].join',
 )
+# Sizes are rounded, so one pixel more is no reason to scroll.
 _NEAR = (
     "const courseNear=new IntersectionObserver(s=>s.forEach(({target:e,isIntersecting:n})=>{"
-    "n&&(e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1)}));\n"
+    "n&&(e.tabIndex=e.scrollWidth>e.clientWidth+1||e.scrollHeight>e.clientHeight+1?0:-1)}));\n"
 )
 
-# On paper, a page is light whatever the screen shows: colours of code and boxes too.
-PRINT = """
+# Where the search takes the text of a page from, for what it shows below a result: a formula is text once, as MathML.
+SEARCH = "searchtools.js"
+_NO_TEXT, _NO_TEXT_EITHER = (
+    '[".headerlink", "script", "style"]',
+    '[".headerlink", "script", "style", ".katex-html"]',
+)
+
+# The reader's colours are there before the page is: the theme's script would set them later, and every element's style would
+# be computed twice. On paper, a page is light whatever the screen shows: colours of code and boxes too.
+COLOURS = """
 (d => {
+  if (d.theme === "auto") d.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   addEventListener("beforeprint", () => { d.screen = d.theme; d.theme = "light"; });
   addEventListener("afterprint", () => { d.theme = d.screen || d.theme; });
 })(document.documentElement.dataset);"""
@@ -68,9 +77,6 @@ _UNUSED = re.compile(
 _OPTIONS = re.compile(r'<script [^>]*src="[^"]*documentation_options\.js[^"]*"[^>]*></script>')
 _VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 _ICON = re.compile(r'<(i|span) (?![^>]*aria-hidden)([^>]*\bclass="[^"]*\bfa[bsr]?[ -][^"]*"[^>]*)>')
-_MATH = re.compile(
-    r'\s*<script>window\.MathJax = .*?</script>|\s*<script [^>]*src="[^"]*_static/math\.js[^"]*"[^>]*></script>'
-)
 # What a screen reader misses in the theme: the sidebar belongs to no landmark; arrows have no name; a name hides the words
 # that are seen; an empty cell of a table's head is announced as a heading of nothing; the lines of a long signature are
 # definitions of nothing; a source in a list has a role that ARIA has given up.
@@ -89,12 +95,6 @@ _NAMES = (
     ),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 )
-# A column whose heading is a formula alone, of letters and their indices. MathJax draws letters that are no text, and a
-# heading without text is announced as empty by some readers; so these are written as text.
-_FORMULA_HEADING = re.compile(
-    r'(<th\b[^>]*>(?:\s|<p>)*)<span class="math[^"]*">\\\((.+?)\\\)</span>((?:\s|</p>)*</th>)'
-)
-_LETTERS = re.compile(r"[A-Za-z](?:_(?:\w|\{[\w+-]+\}))?(?:, [A-Za-z](?:_(?:\w|\{[\w+-]+\}))?)*")
 _IMAGE = re.compile(r'<img\s[^>]*?\bsrc="([^"]+)"[^>]*?/?>')
 _RULE = re.compile(r"(?<=[{}\n/])(\.fa-[\w-]+:before(?:,\.fa-[\w-]+:before)*)\{[^{}]*\}")
 _FACE = re.compile(
@@ -144,15 +144,12 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
     first = _VIEWPORT.search(html)
     if first:
         html = html[: first.end()] + _VIEWPORT.sub("", html[first.end() :])
-    if 'class="math' not in html:
-        html = _MATH.sub("", html)
     html = _ICON.sub(r'<\1 aria-hidden="true" \2>', html)
     for pattern, better in _NAMES:
         html = pattern.sub(better, html)
-    html = _FORMULA_HEADING.sub(lettered, html)
     if not search:
         html = _SEARCH.sub("", html)
-        html = _OPTIONS.sub(lambda _: f"<script>{options}{PRINT}</script>", html)
+        html = _OPTIONS.sub(lambda _: f"<script>{options}{COLOURS}</script>", html)
         html = _SCRIPT.sub(r"<script defer\1></script>", html)
     article = max(html.find("<article"), 0)
     below = html.find("<h2", article)
@@ -161,17 +158,6 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
         return sized(found[0], sources.get(Path(found[1]).name), lazy=-1 < below < found.start() + article)
 
     return html[:article] + _IMAGE.sub(picture, html[article:])
-
-
-def lettered(heading: re.Match[str]) -> str:
-    """A heading of letters and indices as text, `h_{t-1}` with its index below; any other as it is."""
-    if not _LETTERS.fullmatch(heading[2]):
-        return heading[0]
-    letters = re.sub(r"[A-Za-z](?![\w+-]*\})(?<!_.)", r"<i>\g<0></i>", heading[2])
-    letters = re.sub(r"_(?:\{([^}]+)\}|(\w))", lambda m: f"<sub>{m[1] or m[2]}</sub>", letters).replace(
-        "-", "\u2212"
-    )
-    return f'{heading[1]}<span class="course-symbol">{letters}</span>{heading[3]}'
 
 
 def sized(tag: str, source: Path | None, *, lazy: bool) -> str:
@@ -240,6 +226,19 @@ def patient_script(script: str) -> str:
     return _NEAR + script.replace(_ALL_LISTINGS, _NEAR_LISTINGS).replace(_SCROLLS, _SCROLLS_TOO)
 
 
+def formulas_once(script: str) -> str:
+    """The search's script, which then takes the text of a formula once.
+
+    Raises:
+        ValueError: if it does not name what is no text exactly once, as another version of Sphinx may.
+    """
+    if script.count(_NO_TEXT) != 1:
+        raise ValueError(
+            f"expected the search's script to name what is no text once, found it {script.count(_NO_TEXT)} times"
+        )
+    return script.replace(_NO_TEXT, _NO_TEXT_EITHER)
+
+
 def cut_font(font: bytes, points: Iterable[int]) -> bytes:
     """A font with the glyphs of some code points alone, in the WOFF format."""
     from fontTools import subset
@@ -257,7 +256,7 @@ def cut_font(font: bytes, points: Iterable[int]) -> bytes:
 
 
 def trim_theme(app: Sphinx, exception: Exception | None) -> None:
-    """Write the theme's style sheet and script anew, from the theme's own, and remove what no page asks for."""
+    """Write the theme's style sheet and scripts anew, from the theme's own, and remove what no page asks for."""
     if exception is not None or app.builder.name not in ("html", "dirhtml"):
         return
     import pydata_sphinx_theme
@@ -276,6 +275,10 @@ def trim_theme(app: Sphinx, exception: Exception | None) -> None:
     )
     script = (theme / SCRIPT).read_text(encoding="utf-8")
     (static / SCRIPT).write_text(patient_script(script), encoding="utf-8")
+    import sphinx
+
+    search = Path(sphinx.__file__).parent / "themes" / "basic" / "static" / SEARCH
+    (static / SEARCH).write_text(formulas_once(search.read_text(encoding="utf-8")), encoding="utf-8")
     for pattern in LEFT_BEHIND:
         for path in static.glob(pattern):
             path.unlink()
@@ -284,10 +287,8 @@ def trim_theme(app: Sphinx, exception: Exception | None) -> None:
 
 
 def configure(app: Sphinx, config: Config) -> None:
-    """Have pages rendered by `Templates`, and formulas by our script, which loads MathJax."""
+    """Have pages rendered by `Templates`."""
     config.template_bridge = f"{__name__}.Templates"
-    config.mathjax_path = "math.js"
-    config.mathjax_options = {"defer": "defer"}
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The book as one PDF, printed by Chromium: `python -m classroom.pdf`; `make pdf` builds what it prints first.
 
-What is printed is the book on one page, as Sphinx's builder `singlehtml` writes it. In Chromium the formulas are set, what
-can be opened is opened, and what only a browser can do gives way to a sentence that says where it is. Chromium then gives
-the PDF its outline, from the headings, its links, and the tags by which it can be read aloud.
+What is printed is the book on one page, as Sphinx's builder `singlehtml` writes it. In Chromium what can be opened
+is opened, and what only a browser can do gives way to a sentence that says where it is. Chromium then gives the PDF its
+outline, from the headings, its links, and the tags by which it can be read aloud.
 """
 
 import argparse
@@ -101,26 +101,25 @@ async ({title, subtitle, site, width}) => {
   }
   main.prepend(head, contents);
 
-  if (window.courseMath) await window.courseMath.all();
   await document.fonts.ready;
   await Promise.all([...document.images].map(image => image.decode().catch(() => {})));
 
   // What is wider than the sheet is made as small as it takes.
   for (let round = 0; round < 3; round++)
-    for (const node of article.querySelectorAll('table, svg, mjx-container[display="true"]')) {
+    for (const node of article.querySelectorAll('table, svg:not(.katex svg), .katex-display')) {
       const place = node.parentElement.clientWidth || width, size = Number(node.style.zoom || 1);
       const wide = Math.max(node.getBoundingClientRect().width, node.scrollWidth * (node.localName === 'svg' ? 0 : 1));
       if (wide > place + 1 && size > 0.4) node.style.zoom = Math.max(0.4, 0.99 * size * place / wide);
     }
   const right = article.getBoundingClientRect().right + 2;
-  const wide = [...article.querySelectorAll('table, pre, img, mjx-container, svg')]
-    .filter(node => !node.closest('mjx-assistive-mml') && node.getBoundingClientRect().right > right);
+  const wide = [...article.querySelectorAll('table, pre, img, .katex .base, svg:not(.katex svg)')]
+    .filter(node => node.getBoundingClientRect().right > right);
 
   return [
     ...lost,
     ...[...document.images].filter(image => !image.naturalWidth).map(image => `the picture ${image.getAttribute('src')} does not load`),
-    ...[...article.querySelectorAll('.math')].filter(node => !node.querySelector('mjx-container')).map(node => `a formula is not set: ${node.textContent.trim().slice(0, 60)}`),
-    ...[...article.querySelectorAll('mjx-merror')].map(node => `a formula is broken: ${node.textContent.slice(0, 60)}`),
+    ...[...article.querySelectorAll('.math')].filter(node => !node.querySelector('.katex-html')).map(node => `a formula is not set: ${node.textContent.trim().slice(0, 60)}`),
+    ...[...article.querySelectorAll('.katex-error')].map(node => `a formula is broken: ${node.textContent.slice(0, 60)}`),
     ...wide.map(node => `wider than the sheet: ${node.tagName} ${node.textContent.trim().slice(0, 60)}`),
   ];
 }
@@ -155,7 +154,7 @@ main.pdf .pdf-page .pdf-page { break-before: page; }
 .pdf-contents .pdf-number { min-width: 3em; text-align: right; font-variant-numeric: tabular-nums; }
 .pdf-contents p.pdf-h3 { margin-left: 1.5rem; }
 .pdf-elsewhere { border-left: 3px solid #0b5a9a; padding: 0.2rem 0.8rem; }
-main.pdf div.math, main.pdf mjx-container { overflow: visible !important; }
+main.pdf div.math, main.pdf .katex-display { overflow: visible !important; }
 main.pdf table { overflow: visible !important; }
 main.pdf pre, main.pdf code { white-space: pre-wrap !important; overflow-wrap: anywhere; }
 main.pdf img { max-width: 100%; height: auto; }
@@ -186,7 +185,7 @@ def write(
         pdf: where to write.
         site: the website's address, for what is only there; empty where it has none.
         title: what stands on the first sheet.
-        minutes: how long setting the formulas, and printing, may take.
+        minutes: how long laying out, and printing, may take.
 
     Raises:
         CourseError: if there is no such page or no Chromium, or if a formula, picture or link is broken or something does

@@ -29,8 +29,6 @@ HTML = """<!DOCTYPE html><html><head>
 <script src="../_static/doctools.js?v=1"></script>
 <script>let toggleHintShow = 'Click to show';</script>
 <script data-prefix="p" src="../_static/design-tabs.js"></script>
-<script>window.MathJax = {"options": {"a": 1}}</script>
-<script defer="defer" src="../_static/math.js?v=1"></script>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <script src="../_static/searchtools.js"></script>
 <script src="../searchindex.js"></script>
@@ -57,12 +55,11 @@ def test_a_page_keeps_what_it_needs(pages, sources):
     for gone in ("fontawesome.js", 'rel="preload"', "searchtools", "searchindex", "documentation_options.js"):
         assert gone not in got
     assert got.count('name="viewport"') == 1
-    assert f"<script>const OPTIONS = 1;{pages.PRINT}</script>" in got
+    assert f"<script>const OPTIONS = 1;{pages.COLOURS}</script>" in got
     assert '<script defer src="../_static/doctools.js?v=1"></script>' in got
     assert '<script defer data-prefix="p" src="../_static/design-tabs.js"></script>' in got
     assert '<script defer src="../_static/scripts/bootstrap.js"></script>' in got
     assert "<script>let toggleHintShow" in got
-    assert "math.js" in got
     assert '<i aria-hidden="true" class="fa-solid fa-bars">' in got
     assert got.count("aria-hidden") == 2
 
@@ -95,29 +92,6 @@ def test_what_a_screen_reader_misses_is_put_right(pages, sources):
     assert '<div class="sig-lines">\n<div><em>x</em>,</div>\n<div><em>y</em></div>\n</div>' in got
     assert "<dl>\n<dt>t</dt><dd>d</dd>\n</dl>" in got
     assert '<div class="citation" role="listitem">' in got
-
-
-@pytest.mark.parametrize(
-    ("tex", "text"),
-    [
-        ("W_x", "<i>W</i><sub>x</sub>"),
-        ("h_{t-1}, c_{t-1}", "<i>h</i><sub>t−1</sub>, <i>c</i><sub>t−1</sub>"),
-        ("r, z, n", "<i>r</i>, <i>z</i>, <i>n</i>"),
-        (r"\sigma(a_f)", None),
-    ],
-)
-def test_a_column_whose_heading_is_letters_alone_has_text(pages, sources, tex, text):
-    math = f'<span class="math notranslate nohighlight">\\({tex}\\)</span>'
-    shown = f'<span class="course-symbol">{text}</span>' if text else math
-    table = f'<th class="head"><p>{math}</p></th><th><p>the {math}</p></th>'
-    got = pages.light(HTML.replace("MATH", table), options="", sources=sources)
-    assert f'<th class="head"><p>{shown}</p></th><th><p>the {math}</p></th>' in got
-
-
-def test_a_page_without_formulas_loads_no_math(pages, sources):
-    got = pages.light(HTML, options="", sources=sources)
-    assert "math.js" not in got
-    assert "MathJax" not in got
 
 
 def test_the_search_page_keeps_its_scripts_in_order(pages, sources):
@@ -173,8 +147,18 @@ def test_the_script_looks_at_a_listing_when_it_comes_near(pages, theme):
     script = (theme / pages.SCRIPT).read_text(encoding="utf-8")
     got = pages.patient_script(script)
     assert len(got) - len(script) < 400
-    assert '"article table"].join' in got
+    assert '"article table","article .katex-display"].join' in got
     assert ".tabIndex=e.scrollWidth" in got.split("\n")[0]
     assert ".tabIndex=e.scrollWidth" not in got.split("\n")[1]
     with pytest.raises(ValueError, match="look at all listings once, found it 0 times"):
         pages.patient_script(got)
+
+
+def test_the_search_takes_the_text_of_a_formula_once(pages):
+    import sphinx
+
+    script = (Path(sphinx.__file__).parent / "themes/basic/static" / pages.SEARCH).read_text(encoding="utf-8")
+    got = pages.formulas_once(script)
+    assert got.count('".katex-html"') == 1
+    with pytest.raises(ValueError, match="what is no text once, found it 0 times"):
+        pages.formulas_once(got)

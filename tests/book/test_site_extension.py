@@ -60,25 +60,3 @@ def test_a_page_without_body_is_no_trouble(site):
     context = {}
     site.drop_live_code(None, "search", "search.html", context, None)
     assert "body" not in context
-
-
-def test_mathjax_is_trimmed_to_what_pages_ask_for(site, tmp_path):
-    folder = tmp_path / "_static" / "mathjax"
-    kept = ["startup.js", "core.js", "input/tex.js", "output/chtml.js", "a11y/assistive-mml.js"]
-    kept += ["output/chtml/fonts/woff-v2/a.woff", "input/tex/extensions/ams.js"]
-    gone = ["tex-chtml.js", "tex-svg.js", "sre/mathmaps/en.json", "output/svg/fonts/tex.js"]
-    for name in kept + gone:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("x")
-    site.trim_mathjax(SimpleNamespace(outdir=tmp_path), None)
-    assert {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} == set(kept)
-    assert not (folder / "sre").exists()
-
-
-def test_a_failed_build_is_left_as_it_is(site, tmp_path):
-    path = tmp_path / "_static" / "mathjax" / "tex-svg.js"
-    path.parent.mkdir(parents=True)
-    path.write_text("x")
-    site.trim_mathjax(SimpleNamespace(outdir=tmp_path), RuntimeError())
-    assert path.exists()

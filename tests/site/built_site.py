@@ -200,7 +200,7 @@ def look(page, what: str):
 
 
 def settled(page) -> None:
-    """Wait until scripts have run and the mathematics is set."""
+    """Wait until scripts have run and the fonts are there."""
     page.wait_for_load_state("load")
     look(page, "settled")
 

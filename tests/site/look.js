@@ -1,8 +1,7 @@
 // What a page shows, as the tests ask for it. One object of functions; each gives plain data.
 ({
-  // Resolves when scripts have run, the mathematics is set and the fonts are there.
+  // Resolves when the fonts are there.
   async settled() {
-    if (window.courseMath) await window.courseMath.all();
     await document.fonts.ready;
   },
 
@@ -17,20 +16,19 @@
     const nodes = [...document.querySelectorAll('.math')];
     for (const node of nodes) {
       const name = node.textContent.trim().slice(0, 60);
-      const drawn = node.querySelector('mjx-container');
+      const drawn = node.querySelector('.katex-html[aria-hidden=true]'), read = node.querySelector('.katex-mathml > math');
       if (!drawn) wrong.push('not rendered: ' + name);
-      else if (node.checkVisibility() && drawn.getBoundingClientRect().width < 1) wrong.push('no width: ' + name);
+      else if (!read || !read.textContent.trim()) wrong.push('nothing to read out: ' + name);
+      else if (!node.checkVisibility()) continue;
+      else if (drawn.getBoundingClientRect().width < 1) wrong.push('no width: ' + name);
+      else if (read.parentElement.getBoundingClientRect().width > 2) wrong.push('seen twice, the style sheet is missing: ' + name);
     }
-    for (const node of document.querySelectorAll('mjx-merror'))
-      wrong.push('error: ' + (node.getAttribute('data-mjx-error') || node.textContent));
-    // MathJax draws the name of an unknown command in red instead of stopping.
-    for (const node of document.querySelectorAll('mjx-mtext'))
-      if (!node.closest('mjx-merror') && /red/.test(node.getAttribute('style') || ''))
-        wrong.push('unknown command in: ' + node.closest('p, li, td, div, span.math').textContent.trim().slice(0, 60));
+    // KaTeX draws what it cannot set in red where it is told not to stop.
+    for (const node of document.querySelectorAll('.katex-error')) wrong.push('error: ' + node.textContent);
     const texts = document.createTreeWalker(document.querySelector('article') || document.body, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
       const text = texts.currentNode;
-      if (text.parentElement.closest('pre, code, script, style, mjx-container, .math, textarea')) continue;
+      if (text.parentElement.closest('pre, code, script, style, .math, textarea')) continue;
       if (/\\[a-zA-Z]{2,}|\\[(\[]|\$[^$\n]+\$/.test(text.data))
         wrong.push('TeX in the text: ' + text.data.trim().slice(0, 80));
     }
@@ -64,7 +62,8 @@
       && frame.getBoundingClientRect().right <= width + 1;
     for (const node of main.querySelectorAll('*')) {
       // The theme's drawer of the page's contents waits beside the window; opening it is tested elsewhere.
-      if (node.closest('mjx-assistive-mml, .bd-sidebar-secondary')) continue;
+      // Of an arrow or a root KaTeX shows a part that fits, and hides the rest.
+      if (node.closest('.katex-mathml, .katex .hide-tail, .bd-sidebar-secondary')) continue;
       if (reported.some(other => other.contains(node))) continue;
       const box = node.getBoundingClientRect();
       if (box.width < 2 || box.height < 2 || box.right <= width + 1) continue;

@@ -133,6 +133,54 @@ def test_a_lost_reader_is_led_back(opened, host, scheme, width):
     page.wait_for_url(f"{host}/book/index.html")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_has_its_colours_before_the_themes_script_runs(chromium, address, scheme):
+    context, _ = watched(chromium, color_scheme=scheme)
+    context.route("**/pydata-sphinx-theme.js*", lambda route: route.abort())
+    page = context.new_page()
+    page.goto(f"{address}/book/lstm.html", wait_until="domcontentloaded")
+    assert page.evaluate("() => document.documentElement.dataset.theme") == scheme
+    context.close()
+
+
+# --- formulas -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_wide_formula_scrolls_in_itself_and_the_keyboard_reaches_it(opened, address):
+    page, _ = opened(f"{address}/book/bptt.html", viewport={"width": 360, "height": 800})
+    settled(page)
+    found = {True: 0, False: 0}
+    for formula in page.locator("article .katex-display").all():
+        formula.evaluate("node => node.scrollIntoView({block: 'center'})")
+        wide = formula.evaluate("node => node.scrollWidth > node.clientWidth + 1")
+        page.wait_for_function(
+            "([node, wide]) => node.tabIndex === (wide ? 0 : -1)", arg=[formula.element_handle(), wide]
+        )
+        found[wide] += 1
+        if wide and found[wide] == 1:
+            formula.focus()
+            page.keyboard.press("ArrowRight")
+            page.wait_for_function("node => node.scrollLeft > 0", arg=formula.element_handle())
+    assert found[True] > 0
+    assert found[False] > 0
+
+
+def test_a_formula_takes_the_colour_of_its_text(opened, address):
+    for scheme in ("light", "dark"):
+        page, _ = opened(f"{address}/book/lstm.html", color_scheme=scheme)
+        settled(page)
+        colours = page.locator("article p:has(.katex-html)").first.evaluate(
+            "node => [node, ...node.querySelectorAll('.katex-html *')].map(one => getComputedStyle(one).color)"
+        )
+        assert len(set(colours)) == 1
+
+
+def test_fonts_of_formulas_that_nobody_has_seen_are_there_for_print(opened, address):
+    page, _ = opened(f"{address}/book/bptt.html", viewport={"width": 1280, "height": 600})
+    settled(page)
+    page.wait_for_function("() => document.fonts.check('16px KaTeX_Size2')")
+
+
 # --- print ------------------------------------------------------------------------------------------------------------
 
 
