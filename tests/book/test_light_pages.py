@@ -162,3 +162,17 @@ def test_the_search_takes_the_text_of_a_formula_once(pages):
     assert got.count('".katex-html"') == 1
     with pytest.raises(ValueError, match="what is no text once, found it 0 times"):
         pages.formulas_once(got)
+
+
+def test_a_column_whose_heading_is_a_formula_alone_has_text(pages, sources):
+    formula = (
+        '<span class="math"><span class="katex"><span class="katex-mathml">READ</span>'
+        '<span class="katex-html" aria-hidden="true">W</span></span></span>'
+    )
+    mathml = formula.replace("READ", "<math><msub><mi>W</mi> <mi>x</mi></msub></math>")
+    table = f'<th class="head"><p>{mathml}</p></th><th><p>the {mathml}</p></th><th><p>{mathml} of</p></th>'
+    got = pages.light(HTML.replace("MATH", table), options="", sources=sources)
+    text = formula.replace("READ", "Wx")
+    assert (
+        f'<th class="head"><p>{text}</p></th><th><p>the {mathml}</p></th><th><p>{mathml} of</p></th>' in got
+    )

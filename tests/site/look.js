@@ -16,12 +16,12 @@
     const nodes = [...document.querySelectorAll('.math')];
     for (const node of nodes) {
       const name = node.textContent.trim().slice(0, 60);
-      const drawn = node.querySelector('.katex-html[aria-hidden=true]'), read = node.querySelector('.katex-mathml > math');
+      const drawn = node.querySelector('.katex-html[aria-hidden=true]'), read = node.querySelector('.katex-mathml');
       if (!drawn) wrong.push('not rendered: ' + name);
       else if (!read || !read.textContent.trim()) wrong.push('nothing to read out: ' + name);
       else if (!node.checkVisibility()) continue;
       else if (drawn.getBoundingClientRect().width < 1) wrong.push('no width: ' + name);
-      else if (read.parentElement.getBoundingClientRect().width > 2) wrong.push('seen twice, the style sheet is missing: ' + name);
+      else if (read.getBoundingClientRect().width > 2) wrong.push('seen twice, the style sheet is missing: ' + name);
     }
     // KaTeX draws what it cannot set in red where it is told not to stop.
     for (const node of document.querySelectorAll('.katex-error')) wrong.push('error: ' + node.textContent);
