@@ -1,22 +1,28 @@
 """Grading a class: every submission gets an answer, nothing is graded twice, nothing is lost when the grader is killed."""
 
+import asyncio
 import contextlib
+import contextvars
 import csv
+import gc
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
 import pytest
 from distributed import LocalCluster
 from nbgrader.api import MissingEntry
-from small import RIGHT, hand_in, quick_course, small_course
+from small import RIGHT, hand_in, quick_course, small_course, solved
 
 from classroom.__main__ import main
 from classroom.course import ROOT, make_course, nbgrader, read_notebook
@@ -26,7 +32,7 @@ from classroom.grading import grade_class, run
 from classroom.grading.run import _pool, checked
 from classroom.grading.status import status_rows
 from classroom.grading.store import Store, masters
-from classroom.grading.work import Task, not_graded
+from classroom.grading.work import Task, grade_one, not_graded
 from classroom.sample import submission
 from classroom.students import Student
 
@@ -169,17 +175,42 @@ def test_two_classes_may_be_graded_at_once():
             pass
 
 
-def test_a_worker_that_has_used_much_memory_still_takes_tasks(monkeypatch):
-    """Dask's own workers take none then, and nobody is told."""
+def test_no_setting_of_a_worker_can_make_the_grader_wait_for_ever(monkeypatch):
+    """Dask's own worker takes no task once it has used much memory; its profiler can stop all threads of Python 3.11."""
 
-    def share(task):
+    def settings(task):
         from distributed import get_worker
 
-        return get_worker().memory_manager.memory_pause_fraction
+        worker = get_worker()
+        return worker.memory_manager.memory_pause_fraction, sorted(worker.periodic_callbacks)
 
-    monkeypatch.setattr(run, "grade_one", share)
+    monkeypatch.setattr(run, "grade_one", settings)
     with _pool(1, None) as (submit, _):
-        assert submit(None).result(60) is False
+        share, callbacks = submit(None).result(60)
+    assert share is False
+    assert "heartbeat" in callbacks, "expected the names of what a worker does again and again"
+    assert not [name for name in callbacks if "profile" in name]
+
+
+def test_a_notebook_leaves_no_event_loop_and_no_thread(course):
+    """Dask gives each task a context of its own, and jupyter's tools make a loop in each."""
+    with Store(database(course)) as store:
+        [master] = masters(store.gradebook, "small", course / "exercises" / "small")
+    task = Task("somebody", master, solved(course, RIGHT))
+
+    def loops():
+        return [
+            loop
+            for loop in gc.get_objects()
+            if isinstance(loop, asyncio.BaseEventLoop) and not loop.is_closed()
+        ]
+
+    with ThreadPoolExecutor(1) as worker:
+        for _ in range(2):
+            result = worker.submit(contextvars.copy_context().run, grade_one, task).result()
+            assert result.status == "graded"
+        assert loops() == []
+        assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("asyncio_")]
 
 
 def test_a_scheduler_that_is_not_there_or_has_no_workers_is_said(monkeypatch):
@@ -243,7 +274,10 @@ def test_workers_of_a_cluster_need_no_folder_in_common(course, graded, tmp_path)
     """A scheduler and two workers, each in a folder of its own, with the points of this machine's own cluster."""
     dask, running = str(Path(sys.executable).with_name("dask")), []
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    environment = os.environ | {"DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
+    # What the guide says.
+    guide = (ROOT / "book" / "instructor-guide.md").read_text(encoding="utf-8")
+    environment = os.environ | dict(re.findall(r"(DASK_DISTRIBUTED__\w+)=(\w+)", guide))
+    assert environment["DASK_DISTRIBUTED__WORKER__DAEMON"] == "False"
     file = tmp_path / "scheduler.json"
     try:
         command = [

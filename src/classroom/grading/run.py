@@ -116,6 +116,9 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task]
                 # A worker that has used much memory would take no task any more, and the grader would wait for it for ever.
                 # One that uses still more is ended, and gets a successor.
                 "distributed.worker.memory.pause": False,
+                # The profiler asks Python for all threads' frames a hundred times a second. In Python 3.11 a collection of
+                # garbage in the middle of that can stop all threads for ever.
+                "distributed.worker.profile.enabled": False,
             }
         )
         # Processes, since grading a notebook is bound to one: it forks kernels and waits for them.

@@ -1,6 +1,7 @@
 """What a worker does: one notebook of one student, from bytes to points. It reads no disk of the grader's and no gradebook."""
 
 import asyncio
+import contextvars
 import hashlib
 import time
 import traceback
@@ -134,15 +135,22 @@ def not_graded(task: Task, reason: str) -> Result:
 
 
 def _execute(notebook: NotebookNode, timeout: int) -> None:
-    """Run the student's cells in their kernel and the tests here."""
+    """Run the student's cells in their kernel and the tests here, in an event loop that ends with them."""
+    from jupyter_core.utils import ensure_event_loop
+
     from classroom.separate import SeparateExecute
 
-    # A worker's thread has no event loop of its own yet.
+    def run() -> None:
+        # Jupyter's tools keep their loop in the context. Dask gives each task another context, so each would leave a loop and
+        # its threads behind, to be closed by whichever thread collects garbage.
+        with asyncio.Runner(loop_factory=ensure_event_loop) as runner:
+            runner.get_loop()
+            SeparateExecute(timeout=timeout).preprocess(notebook, {"metadata": {"path": None}})
+
     try:
-        asyncio.get_event_loop_policy().get_event_loop()
-    except RuntimeError:
-        asyncio.set_event_loop(asyncio.new_event_loop())
-    SeparateExecute(timeout=timeout).preprocess(notebook, {"metadata": {"path": None}})
+        contextvars.Context().run(run)
+    finally:
+        asyncio.set_event_loop(None)  # it is closed
 
 
 def _count(notebook: NotebookNode, result: Result) -> None:
