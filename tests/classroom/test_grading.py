@@ -198,19 +198,17 @@ def test_a_notebook_leaves_no_event_loop_and_no_thread(course):
         [master] = masters(store.gradebook, "small", course / "exercises" / "small")
     task = Task("somebody", master, solved(course, RIGHT))
 
-    def loops():
-        return [
-            loop
-            for loop in gc.get_objects()
-            if isinstance(loop, asyncio.BaseEventLoop) and not loop.is_closed()
-        ]
+    def left():
+        loops = (one for one in gc.get_objects() if issubclass(type(one), asyncio.BaseEventLoop))
+        threads = (one for one in threading.enumerate() if one.name.startswith("asyncio_"))
+        return [loop for loop in loops if not loop.is_closed()] + list(threads)
 
+    before = left()
     with ThreadPoolExecutor(1) as worker:
         for _ in range(2):
             result = worker.submit(contextvars.copy_context().run, grade_one, task).result()
             assert result.status == "graded"
-        assert loops() == []
-        assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("asyncio_")]
+        assert [one for one in left() if one not in before] == []
 
 
 def test_a_scheduler_that_is_not_there_or_has_no_workers_is_said(monkeypatch):

@@ -143,6 +143,16 @@ def test_a_page_has_its_colours_before_the_themes_script_runs(chromium, address,
     context.close()
 
 
+def test_no_heading_is_cut_off_on_a_narrow_phone(opened, address):
+    """The longest word of a title fits on one line."""
+    page, _ = opened(f"{address}/book/bptt.html", viewport={"width": 320, "height": 700})
+    wide = (
+        "nodes => nodes.filter(node => node.scrollWidth > node.clientWidth + 1).map(node => node.textContent)"
+    )
+    assert page.locator("article h1").count() == 1
+    assert page.locator("article :is(h1, h2, h3)").evaluate_all(wide) == []
+
+
 # --- formulas -----------------------------------------------------------------------------------------------------------
 
 
