@@ -296,3 +296,14 @@ def test_citation_is_valid_and_names_this_version():
     assert str(citation["version"]) == project()["version"]
     assert project()["license"] in citation["license"]
     assert all(isinstance(word, str) for word in citation["keywords"])
+
+
+def test_git_takes_no_table_of_a_class_that_the_guide_names():
+    tracked()  # skips where there is no git
+    guide = text("book/instructor-guide.md")
+    tables = set(re.findall(r"--(?:csv|out|to|template|worksheet) ([\w-]+\.csv)\b", guide))
+    assert tables >= {"status.csv", "back.csv", "grades.csv"}
+    told = subprocess.run(
+        ["git", "check-ignore", "--no-index", *sorted(tables)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert set(told.stdout.split()) == tables, told.stderr

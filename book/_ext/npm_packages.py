@@ -113,6 +113,7 @@ class Package:
                 for name in names:
                     target = self.folder / name
                     target.parent.mkdir(parents=True, exist_ok=True)
-                    with opened.extractfile(members[name]) as content:  # type: ignore[union-attr]
-                        target.write_bytes(content.read())
+                    content = opened.extractfile(members[name])
+                    assert content is not None  # members are files
+                    target.write_bytes(content.read())
         (self.folder / "version").write_text(self.version, encoding="utf-8")

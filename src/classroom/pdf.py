@@ -18,6 +18,7 @@ from classroom.errors import CourseError
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+    from pypdf import PdfReader
 
 PAGE = ROOT / "_build" / "singlehtml" / "index.html"
 PDF = ROOT / "_build" / "pdf" / "learning-to-remember.pdf"
@@ -194,8 +195,8 @@ def write(
     if not page.is_file():
         raise CourseError(f"no page {page}; make it with: jupyter-book build . --builder singlehtml")
     try:
-        import pypdf  # noqa: F401
         from playwright.sync_api import sync_playwright
+        from pypdf import PdfReader
     except ImportError as missing:
         raise CourseError(
             f"{missing.name} is not installed; run: python -m pip install -e '.[test]'"
@@ -204,6 +205,7 @@ def write(
         browser = playwright.chromium.launch(
             executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
         )
+        part = pdf.with_suffix(".part")
         try:
             window = browser.new_page(color_scheme="light", viewport={"width": WIDTH, "height": 1000})
             window.set_default_timeout(60_000 * minutes)
@@ -222,16 +224,16 @@ def write(
                 more = f"\n... and {len(wrong) - 20} more" if len(wrong) > 20 else ""
                 raise CourseError(f"{page} is not fit to print:\n" + "\n".join(wrong[:20]) + more)
             pdf.parent.mkdir(parents=True, exist_ok=True)
-            part = pdf.with_suffix(".part")
             # Only a printed book tells on which sheet a page begins: what the first printing tells, the second one prints.
             _print(window, part)
-            lost = window.evaluate(NUMBER, sheets(part))
+            lost = window.evaluate(NUMBER, sheets(PdfReader(part)))
             if lost:
                 raise CourseError(f"{page} was printed without the places {', '.join(lost[:20])}")
             _print(window, part)
             part.replace(pdf)
         finally:
             browser.close()
+            part.unlink(missing_ok=True)
 
 
 def _print(window: "Page", pdf: Path) -> None:
@@ -250,15 +252,12 @@ def _print(window: "Page", pdf: Path) -> None:
     )
 
 
-def sheets(pdf: Path) -> dict[str, int]:
+def sheets(reader: "PdfReader") -> dict[str, int]:
     """The number of the sheet that each place is on that a link in a PDF leads to.
 
     Args:
-        pdf: as Chromium prints it: a place has the name that it has on the page.
+        reader: of a PDF as Chromium prints it: a place has the name that it has on the page.
     """
-    from pypdf import PdfReader
-
-    reader = PdfReader(pdf)
     numbers = {
         page.indirect_reference.idnum: k for k, page in enumerate(reader.pages, 1) if page.indirect_reference
     }

@@ -2,10 +2,8 @@
 
 import csv
 import io
-import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 
 import pytest
@@ -15,7 +13,6 @@ from test_class_report import GRADED, MISSING, Store, result
 
 from classroom import handout, sample, verify
 from classroom.__main__ import main
-from classroom.course import ROOT
 from classroom.export import QuotedCsvExport, class_grades, export, write_csv
 from classroom.gradebook import COURSE_ID, open_gradebook
 from classroom.grading.status import status_rows
@@ -125,18 +122,6 @@ def test_the_handouts_folder_may_be_no_file(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert handout.main(["--to", str(tmp_path / "file")]) == 2
     assert "file" in capsys.readouterr().err
-
-
-def test_git_takes_no_table_of_a_class_that_the_guide_names():
-    guide = (ROOT / "book" / "instructor-guide.md").read_text("utf-8")
-    tables = set(re.findall(r"--(?:csv|out|to|template|worksheet) ([\w-]+\.csv)\b", guide))
-    assert tables >= {"status.csv", "back.csv", "grades.csv"}
-    told = subprocess.run(
-        ["git", "check-ignore", "--no-index", *sorted(tables)], cwd=ROOT, capture_output=True, text=True
-    )
-    if told.returncode == 128:
-        pytest.skip("no git repository")
-    assert set(told.stdout.split()) == tables
 
 
 # What nothing graded, and what nbgrader did -----------------------------------------------------------------------------------

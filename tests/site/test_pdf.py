@@ -146,7 +146,7 @@ def test_a_page_is_printed_with_outline_tags_and_links(sheet, tmp_path):
     # Title, contents, the two pages, with the numbers that the contents give.
     assert len(reader.pages) == 4
     assert reader.pages[1].extract_text().split("\n")[:2] == ["The course 3", "A chapter 4"]
-    assert pdf.sheets(target) == {"document-book/index": 3, "document-book/one": 4, "b": 4}
+    assert pdf.sheets(reader) == {"document-book/index": 3, "document-book/one": 4, "b": 4}
     assert not target.with_suffix(".part").exists()
 
 
