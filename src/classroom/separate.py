@@ -37,7 +37,7 @@ from classroom.sandbox import Limits, confine
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, WrongAnswer
 from refcells.autotest.forbidden import FORBIDDEN, forbidden_in, refused
-from refcells.autotest.limits import PATIENCE, SECONDS, OutOfBounds, limited
+from refcells.autotest.limits import LOOK, PATIENCE, SECONDS, OutOfBounds, Wait, limited
 from refcells.autotest.student import MIME
 
 __all__ = ["FINDING", "KernelGone", "SeparateExecute", "StudentFunction", "free_names"]
@@ -47,6 +47,9 @@ FINDING = "finding"
 
 # Seconds after which a notebook is not begun once more because its kernel was killed.
 LONG = 300.0
+
+# Seconds for which the machine may stand still in the middle of a cell before the notebook is begun once more.
+STILL = 10.0
 
 # Seconds beyond a question's own that a message may take on a busy machine.
 MARGIN = 20.0
@@ -163,12 +166,12 @@ class _Link:
         Raises:
             KernelGone: if none comes in time, or the kernel has ended.
         """
-        until = PATIENCE * seconds + MARGIN
+        most = PATIENCE * seconds + MARGIN
         future = asyncio.run_coroutine_threadsafe(
-            self._execute.exchange(wire.dumps(request), until), self._loop
+            self._execute.exchange(wire.dumps(request), most), self._loop
         )
-        # The thread that a test runs in has its own deadline, which a call inside it moves.
-        text = limited(lambda: future.result(until + MARGIN), until + 2 * MARGIN)
+        # The thread that a test runs in has its own time, which a call inside it makes longer.
+        text = limited(future.result, most + MARGIN)
         try:
             return wire.loads(text)
         except wire.Unspeakable as error:
@@ -248,9 +251,11 @@ class SeparateExecute(Execute):
     # The last answer cell, and the other cells of the notebook so far.
     _answer: str = ""
     _above: list[str]
-    # Whether this kernel was given a cell yet, and how many seconds cells have taken in it.
+    # Whether this kernel was given a cell yet, how many seconds cells have taken in it, and for how many of a cell the whole
+    # machine stood still.
     _ran: bool = False
     _spent: float = 0.0
+    _still: float = 0.0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if confine.can_fork():
@@ -281,19 +286,21 @@ class SeparateExecute(Execute):
         submitted, began = copy.deepcopy(nb.cells), time.monotonic()
         for left in reversed(range(self.tries)):
             self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}
-            self._answer, self._above, self._ran, self._spent = "", [], False, 0.0
+            self._answer, self._above, self._ran, self._spent, self._still = "", [], False, 0.0, 0.0
             # A limit on processor time also ends in SIGKILL, but not so soon.
             last = left == 0 or time.monotonic() - began > LONG
             step("start kernel")
             try:
                 told = super().preprocess(nb, resources, km)
-                if last or not (self._gone and self._was_killed()):
+                if last or not (self._still > STILL or (self._gone and self._was_killed())):
                     return told
             except Exception:
                 # A kernel that ends before it has run a cell is not the student's doing either.
-                if last or (self._ran and not self._was_killed()):
+                if last or (self._ran and not (self._still > STILL or self._was_killed())):
                     raise
-            self.log.warning("the student's kernel was killed or did not start; the notebook gets another")
+            self.log.warning(
+                "the student's kernel was killed, did not start or stood still; the notebook gets another"
+            )
             nb.cells = copy.deepcopy(submitted)
         raise AssertionError("the last try ends otherwise")
 
@@ -343,6 +350,8 @@ class SeparateExecute(Execute):
             cell.outputs = [_error("KernelGone", self._gone)]
             await ensure_async(self.km.shutdown_kernel(now=True))
             return cell
+        clock = Wait(self.whole)
+        looking = asyncio.create_task(_keep_looking(clock))
         began = time.monotonic()
         try:
             await super().async_execute_cell(cell, cell_index, *args, **kwargs)
@@ -356,7 +365,12 @@ class SeparateExecute(Execute):
             self._gone = f"an earlier cell {why} ({type(error).__name__})"
             cell.outputs = [*cell.get("outputs", []), _error("KernelGone", self._gone)]
             await ensure_async(self.km.shutdown_kernel(now=True))
-        self._spent += time.monotonic() - began
+        finally:
+            looking.cancel()
+        clock.look()
+        self._spent += clock.waited
+        # nbclient's own clock went on, and it may have ended a cell that had no time.
+        self._still = max(self._still, time.monotonic() - began - clock.waited)
         self._shorten(cell)
         return cell
 
@@ -448,9 +462,9 @@ class SeparateExecute(Execute):
         # As an expression beside an empty cell: a kernel hashes, splits and transforms the text of a cell, slowly.
         code = f"__import__('refcells.autotest.student').autotest.student.publish({request!r}, globals())"
         message = client.execute("", silent=True, user_expressions={"": code}, allow_stdin=False)
-        until = time.monotonic() + seconds
+        wait = Wait(seconds)
         text: str | None = None
-        while time.monotonic() < until:
+        while wait.look() > 0:
             try:
                 came = await ensure_async(client.get_iopub_msg(timeout=0.5))
             except Exception:  # queue.Empty, on whichever channel class
@@ -484,6 +498,13 @@ class SeparateExecute(Execute):
                 kept.append(output)
                 left = 0
         cell.outputs = kept
+
+
+async def _keep_looking(clock: Wait) -> None:
+    """Let a clock notice when this process stands still."""
+    while True:
+        clock.look()
+        await asyncio.sleep(LOOK / 2)
 
 
 def _run(source: str, namespace: dict[str, Any]) -> Any:

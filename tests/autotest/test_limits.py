@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -264,6 +266,48 @@ def test_calls_share_their_time(monkeypatch):
     with pytest.raises(limits.TimeUp, match=r"after 0\.5 seconds"):
         limits.limited(lambda: works(0.4), together)
     assert together.over
+
+
+def test_a_call_that_ends_while_somebody_looks_at_its_time_costs_nothing(monkeypatch):
+    """A thread takes its clock away when it ends, at any moment of another thread's look."""
+
+    class Ends(limits._Worker):
+        @property
+        def _clock_id(self):
+            clock, self.clocks = self.clocks[0], self.clocks[1:] or [None]
+            return clock
+
+        @_clock_id.setter
+        def _clock_id(self, clock):
+            self.clocks = [clock, None]
+
+    monkeypatch.setattr(limits, "_Worker", Ends)
+    assert limits.limited(lambda: time.sleep(0.1) or "done", 1.0) == "done"
+
+
+STANDS_STILL = """
+import sys, time
+from refcells.autotest import limits
+limits.PATIENCE = 6.0
+def naps():
+    for _ in range(10):
+        time.sleep(0.15)
+    return "done"
+print("begins", flush=True)
+print(limits.limited(naps, 1.0))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing can be stopped here")
+def test_a_machine_that_stands_still_costs_no_points():
+    """A virtual machine that is moved, or a process that is stopped: its clock goes on, its work does not."""
+    with subprocess.Popen([sys.executable, "-c", STANDS_STILL], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begins\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(7)
+        process.send_signal(signal.SIGCONT)
+        assert process.stdout.read() == "done\n"
 
 
 def test_without_threads_the_call_still_runs(monkeypatch):

@@ -60,6 +60,13 @@ def by_tests(rows):
     return [score for score in rows if score.question.startswith("test-")]
 
 
+def said(course, assignment, who, notebook, question):
+    """What a student's test cell says in the graded notebook."""
+    graded = read_notebook(course / "autograded" / who / assignment / f"{notebook}.ipynb")
+    cell = next(c for c in graded.cells if c.metadata.get("nbgrader", {}).get("grade_id") == question)
+    return [output.get("evalue") or output.get("text") for output in cell.outputs]
+
+
 def graded_cells(assignment):
     """All graded cells of an assignment's sources: notebook, question, points."""
     return sorted(
@@ -108,9 +115,10 @@ def test_untouched_gets_none(name, graded):
 
 
 @pytest.mark.parametrize(("name", "who"), MISTAKEN)
-def test_mistakes_lose_exactly_their_questions(name, who, graded):
+def test_mistakes_lose_exactly_their_questions(name, who, course, graded):
     lost = {(score.notebook, score.question) for score in by_tests(graded[who]) if score.auto != score.most}
-    assert lost == STUDENTS[name][who].loses
+    wanted = STUDENTS[name][who].loses
+    assert lost == wanted, {question: said(course, name, who, *question) for question in lost - wanted}
     assert all(score.auto in (0, score.most) for score in by_tests(graded[who]))
 
 

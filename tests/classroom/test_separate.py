@@ -13,12 +13,14 @@ from pathlib import Path
 
 import nbformat
 import numpy as np
+import psutil
 import pytest
 import torch
 from jupyter_client.channels import HBChannel
 from nbgrader import utils
 
 from classroom.course import ROOT, assignments, read_notebook, sources
+from classroom.grading.log import LOG
 from classroom.sample import solution_cells
 from classroom.sandbox import confine, provisioner
 from classroom.sandbox.__main__ import ATTEMPTS, attempts
@@ -499,6 +501,49 @@ def test_a_kernel_that_does_not_start_costs_nothing(solved, monkeypatch):
     _, scores, _ = grade(solved)
     assert scores == FULL
     assert len(forked) == 2
+
+
+STANDS_STILL = """
+import sys
+import nbformat
+from nbgrader import utils
+from classroom import separate
+
+separate.STILL = 2.0
+nb = nbformat.read(sys.argv[1], as_version=4)
+separate.SeparateExecute(timeout=4).preprocess(nb, {"metadata": {"path": None}})
+for cell in nb.cells:
+    if utils.is_grade(cell) and cell.cell_type == "code":
+        print(cell.metadata.nbgrader.grade_id, utils.determine_grade(cell)[0])
+"""
+
+
+def test_a_machine_that_stands_still_in_the_middle_of_a_cell_costs_nothing(solved, tmp_path):
+    """The clock goes on, the cell does not; nbclient interrupts it, and the notebook is begun once more."""
+    begun = tmp_path / "begun"
+    # Every kernel has a folder of its own, so it is the log that says when the cell is at work.
+    naps = "import time\nfor _ in range(10):\n    time.sleep(0.2)\ntwice = 2"
+    nb = with_answer(solved, "half", naps + "\n" + next(c.source for c in solved.cells if c.id == "half"))
+    nbformat.write(nb, tmp_path / "nb.ipynb")
+    command = [sys.executable, "-c", STANDS_STILL, str(tmp_path / "nb.ipynb")]
+    environment = os.environ | {LOG: str(begun)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as grader:
+        until = time.monotonic() + 60
+        while not (begun.exists() and "\thalf\n" in begun.read_text(encoding="utf-8")):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        time.sleep(0.5)
+        everybody = [psutil.Process(grader.pid), *psutil.Process(grader.pid).children(recursive=True)]
+        for process in everybody:
+            process.suspend()
+        time.sleep(6)
+        for process in everybody:
+            process.resume()
+        told = grader.stdout.read()
+    assert dict(line.split() for line in told.splitlines()) == {
+        name: str(float(points)) for name, points in FULL.items()
+    }
+    assert begun.read_text(encoding="utf-8").count("start kernel") == 2
 
 
 def test_no_thread_but_the_graders_own_uses_the_sockets(solved, monkeypatch):

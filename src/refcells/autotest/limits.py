@@ -4,7 +4,8 @@ The code runs in a thread of its own. That needs no signals, so it works inside 
 and a function that sleeps for an hour can be left behind while the next question is graded.
 
 What is bound is processor time, so that a right answer is right on a machine that is busy with other work. By the clock a call
-may take `PATIENCE` times as long: one that sleeps uses no processor time at all.
+may take `PATIENCE` times as long: one that sleeps uses no processor time at all. Seconds in which the whole machine stood still,
+as a virtual one does while it is moved, do not count.
 """
 
 import contextlib
@@ -16,7 +17,17 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-__all__ = ["PATIENCE", "SECONDS", "Allowance", "OutOfBounds", "TimeUp", "limited", "quiet_streams"]
+__all__ = [
+    "LOOK",
+    "PATIENCE",
+    "SECONDS",
+    "Allowance",
+    "OutOfBounds",
+    "TimeUp",
+    "Wait",
+    "limited",
+    "quiet_streams",
+]
 
 T = TypeVar("T")
 
@@ -26,6 +37,9 @@ SECONDS = 10.0
 
 # How many times as long they may take by the clock.
 PATIENCE = 4.0
+
+# Seconds after which whoever waits looks at the clock again; more than twice as long, and it was not the call that took them.
+LOOK = 1.0
 
 # Lines that one call may print.
 LINES = 100_000
@@ -46,23 +60,51 @@ class _Stop(BaseException):
     """Raised inside a thread that is left behind, so that a loop ends; no `except Exception` stops it."""
 
 
+class Wait:
+    """Waiting for so many seconds by the clock, without those in which this process itself stood still.
+
+    Whoever waits calls `look` at least every `LOOK` seconds.
+
+    Args:
+        seconds: how many.
+
+    Attributes:
+        waited: how many had passed at the last look.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.waited = seconds, 0.0
+        self._looked = time.monotonic()
+
+    def look(self) -> float:
+        """Seconds that are left; none if the time is over."""
+        now = time.monotonic()
+        self.waited += min(now - self._looked, 2 * LOOK)
+        self._looked = now
+        return max(self.seconds - self.waited, 0.0)
+
+
 class Allowance:
     """The time of several calls together.
 
     Args:
         seconds: of processor time, and `PATIENCE` times as long by the clock. Where a thread's processor time cannot be told
             from outside, as on Windows and macOS, the seconds are the clock's.
+
+    Attributes:
+        used: seconds of processor time so far.
+        waited: seconds by the clock so far.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.until = time.monotonic() + seconds * (PATIENCE if _TOLD else 1)
-        self.used = 0.0
+        self.by_clock = seconds * (PATIENCE if _TOLD else 1)
+        self.used = self.waited = 0.0
 
     @property
     def over(self) -> bool:
         """Whether nothing is left."""
-        return self.used > self.seconds or time.monotonic() > self.until
+        return self.used > self.seconds or self.waited > self.by_clock
 
 
 # Whether a thread's processor time can be told by another thread.
@@ -70,13 +112,13 @@ _TOLD = hasattr(time, "pthread_getcpuclockid")
 
 
 class _Worker(threading.Thread):
-    """One call in a thread of its own, with the seconds that it may use, and the time by the clock when it has to end."""
+    """One call in a thread of its own, with the seconds of processor time and the seconds by the clock that it may use."""
 
-    def __init__(self, call: Callable[[], Any], seconds: float, deadline: float) -> None:
+    def __init__(self, call: Callable[[], Any], seconds: float, by_clock: float) -> None:
         super().__init__(daemon=True)
-        self.seconds, self.deadline = seconds, deadline
+        self.seconds, self.clock = seconds, Wait(by_clock)
         self._call = call
-        self._clock: int | None = None
+        self._clock_id: int | None = None
         self._used = 0.0
         # NumPy's error state and the like, as the caller has set them.
         self._context = contextvars.copy_context()
@@ -86,26 +128,27 @@ class _Worker(threading.Thread):
     @property
     def used(self) -> float:
         """Seconds of processor time so far; 0 where that cannot be told."""
-        if self._clock is not None:
+        clock_id = self._clock_id  # read once: a thread that ends takes it away
+        if clock_id is not None:
             with contextlib.suppress(OSError):  # the thread has just ended
-                self._used = time.clock_gettime(self._clock)
+                self._used = time.clock_gettime(clock_id)
         return self._used
 
     @property
     def left(self) -> float:
         """Seconds after which it is worth looking again; none if the time is over."""
-        by_clock, by_use = self.deadline - time.monotonic(), self.seconds - self.used
-        return min(by_clock, max(by_use, 0.01)) if by_clock > 0 and by_use > 0 else 0.0
+        by_clock, by_use = self.clock.look(), self.seconds - self.used
+        return min(by_clock, max(by_use, 0.01), LOOK) if by_clock > 0 and by_use > 0 else 0.0
 
     def run(self) -> None:
         if _TOLD:
-            self._clock = time.pthread_getcpuclockid(threading.get_ident())
+            self._clock_id = time.pthread_getcpuclockid(threading.get_ident())
         try:
             self.result = self._context.run(self._call)
         except BaseException as error:  # handed on to the thread that waits
             self.error = error
         finally:
-            self._used, self._clock = self.used, None
+            self._used, self._clock_id = self.used, None
 
     def abandon(self) -> None:
         """Ask the thread to end; one that sleeps does so when it wakes up."""
@@ -133,10 +176,11 @@ def limited(call: Callable[[], T], time_for_it: float | Allowance = SECONDS) -> 
     """
     allowance = time_for_it if isinstance(time_for_it, Allowance) else Allowance(time_for_it)
     seconds = max(allowance.seconds - allowance.used, 0.1)
-    worker = _Worker(call, seconds, max(allowance.until, time.monotonic() + 0.1))
+    worker = _Worker(call, seconds, max(allowance.by_clock - allowance.waited, 0.1))
     outer = threading.current_thread()
     if isinstance(outer, _Worker):
-        outer.deadline = max(outer.deadline, worker.deadline + 0.5 * seconds)
+        enough = outer.clock.waited + worker.clock.seconds + 0.5 * seconds
+        outer.clock.seconds = max(outer.clock.seconds, enough)
     try:
         size = threading.stack_size(_STACK)
     except (ValueError, RuntimeError):
@@ -151,7 +195,9 @@ def limited(call: Callable[[], T], time_for_it: float | Allowance = SECONDS) -> 
             threading.stack_size(size)
     while worker.is_alive() and (left := worker.left) > 0:
         worker.join(left)
+    worker.clock.look()
     allowance.used += worker.used
+    allowance.waited += worker.clock.waited
     if worker.is_alive():
         worker.abandon()
         raise TimeUp(f"it was still running after {allowance.seconds:g} seconds")
