@@ -400,6 +400,22 @@ def test_what_belongs_to_nobody_is_told_and_kept(course, tmp_path):
     assert main(["--course", str(course), "collect", "small", str(tmp_path / "m.zip")]) == 0
 
 
+def test_files_of_nobody_that_cannot_stand_side_by_side_are_all_kept(course, tmp_path):
+    """Downloads of one name, week after week: another text, a folder of the file's name, the file again."""
+    weeks = [{"notes": b"one"}, {"notes": b"two"}, {"notes/one": b"three"}, {"notes": b"two"}]
+    for week, files in enumerate(weeks):
+        (tmp_path / str(week)).mkdir()
+        made = archive(tmp_path / str(week) / "m.zip", files | {moodle("Ana", 1): book("one")})
+        told = collect(course, "small", [made], progress=False)
+        assert [name for name, _ in told.unmatched] == [f"m.zip: {next(iter(files))}"]
+    found = {name: text for name, text in kept(course).items() if name.startswith("unmatched")}
+    assert found == {
+        "unmatched/m/notes": b"one",
+        "unmatched/m (1)/notes": b"two",
+        "unmatched/m (2)/notes/one": b"three",
+    }
+
+
 def test_namesakes_are_never_mixed(course, tmp_path):
     files = {
         moodle("Ana Li", 1): book("one", "first"),

@@ -408,11 +408,14 @@ class _Run:
     def _keep_unmatched(self, delivery: _Delivery, path: Path, reason: str) -> None:
         """Keep a file that belongs to nobody, under a name that is not taken."""
         inner = path.relative_to(delivery.files)
-        target = self.kept / "unmatched" / Path(delivery.name).stem / inner
+        folder = self.kept / "unmatched" / Path(delivery.name).stem
         content = path.read_bytes()
-        number = 1
-        while target.exists() and target.read_bytes() != content:
-            target = target.with_name(f"{inner.stem} ({number}){inner.suffix}")
+        target, number = folder / inner, 1
+        # Another download of this name may have brought another file, a folder of its name, or a file where a folder has to be.
+        while not (target.is_file() and target.read_bytes() == content) and (
+            target.exists() or any(parent.is_file() for parent in target.parents)
+        ):
+            target = folder.with_name(f"{folder.name} ({number})") / inner
             number += 1
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
