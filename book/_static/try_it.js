@@ -108,8 +108,8 @@
         this.worker.onmessage = ({ data }) => {
           if (data.kind === "progress") this.progress(Math.min(1, data.bytes / this.size));
           else if (data.kind === "ready") { this.fail = null; ready(); }
-          else if (data.kind === "lost") this.stop(data.message);
-          else if (data.kind === "broken") this.answer({ passed: false, printed: "", message: data.message });
+          // What fails outside the course's own code, such as memory that ran out, leaves a Python that answers no more.
+          else if (data.kind === "lost" || data.kind === "broken") this.stop(data.message);
           else this.answer(data);
         };
         this.worker.postMessage({ kind: "start", ...this.places });
@@ -170,7 +170,7 @@
     const megabytes = (page.dataset.size / 1e6).toFixed(0);
     const load = element("button", { type: "button" }, "Start Python");
     const bar = element("progress", { max: 1, value: 0, "aria-label": "Loading Python", hidden: "" });
-    const state = element("p", { role: "status", class: "try-it-state" }, `Python is not started yet; starting it loads about ${megabytes} MB from this site, once.`);
+    const state = element("p", { role: "status", class: "try-it-state", tabindex: "-1" }, `Python is not started yet; starting it loads about ${megabytes} MB from this site, once.`);
     page.append(element("div", { class: "try-it-buttons" }, load, bar), state);
 
     const here = (name) => new URL(name, page.dataset.static ? new URL(page.dataset.static, location.href) : location.href).href;
@@ -179,29 +179,35 @@
       Number(page.dataset.size),
       (share) => { bar.value = share; },
     );
-    let ready = false, busy = false;
+    let ready = false, busy = null; // the exercise that is being checked
 
     async function started() {
       if (ready && python.starting) return;
       ready = false;
-      load.disabled = true;
+      load.setAttribute("aria-disabled", "true"); // it keeps the keyboard's place, which a disabled button loses
       bar.hidden = false;
       state.textContent = "Python is being loaded.";
       try {
         await python.start();
         ready = true;
         state.textContent = "Python is ready.";
-        load.hidden = true;
+        leave(load, state);
       } catch (error) {
         if (error.message !== "stopped") state.textContent = `Python could not be started: ${error.message}. Reload the page to try again; the notebooks hold the same exercises.`;
-        load.disabled = false;
+        load.removeAttribute("aria-disabled");
         throw error;
       } finally {
         bar.hidden = true;
       }
     }
 
-    load.addEventListener("click", () => started().catch(() => {}));
+    load.addEventListener("click", () => { if (!load.hasAttribute("aria-disabled")) started().catch(() => {}); });
+
+    // Hide a button; the keyboard's place goes to what comes next, and not to the top of the page.
+    function leave(button, next) {
+      if (document.activeElement === button) next.focus();
+      button.hidden = true;
+    }
 
     const exercises = [...document.querySelectorAll(".try-it")].map((box) => {
       const { title, needs, starter, test } = JSON.parse(box.querySelector("script").textContent);
@@ -222,7 +228,7 @@
       area.addEventListener("input", () => {
         result.classList.add("try-it-old");
         if (area.value === starter) kept.forget(title);
-        else kept.write(title, area.value);
+        else if (!kept.write(title, area.value)) state.textContent = "This browser keeps nothing for this page: copy what you have written before you leave.";
       });
       reset.addEventListener("click", () => {
         area.focus();
@@ -243,9 +249,12 @@
       }
 
       check.addEventListener("click", async () => {
-        if (busy) return;
-        busy = true;
-        check.disabled = true;
+        if (busy) {
+          if (busy !== title) say("", `Python is still busy with ${busy}. Wait for it, or press its Stop.`);
+          return;
+        }
+        busy = title;
+        check.setAttribute("aria-disabled", "true");
         say("", ready && python.starting ? "Checking." : "Python is being loaded; this takes a moment.");
         stop.hidden = false;
         let slow;
@@ -268,9 +277,9 @@
           }
         } finally {
           clearTimeout(slow);
-          stop.hidden = true;
-          check.disabled = false;
-          busy = false;
+          leave(stop, check);
+          check.removeAttribute("aria-disabled");
+          busy = null;
         }
       });
       return { title, area };

@@ -149,6 +149,86 @@ def test_an_endless_loop_is_stopped_and_python_comes_back(page):
     assert checked(page, "rnn_step", answers()["rnn_step"]).startswith("Right.")
 
 
+def place(page):
+    """What the keyboard is at."""
+    return page.evaluate("document.activeElement.ariaLabel || document.activeElement.className")
+
+
+def test_the_keyboard_keeps_its_place(page):
+    """A button that is disabled or hidden loses it, and the next Tab begins at the top of the page."""
+    write(page, "gru_update", answers()["gru_update"])
+    page.get_by_role("button", name="Check gru_update", exact=True).press("Enter")
+    result(page, "gru_update").get_by_text("Right.").wait_for(timeout=PATIENCE)
+    assert place(page) == "Check gru_update"
+    write(page, "rnn_step", "def rnn_step(x, h_prev, w_x, w_h, b):\n    while True:\n        pass\n")
+    page.get_by_role("button", name="Check rnn_step", exact=True).press("Enter")
+    page.get_by_role("button", name="Stop rnn_step").press("Enter")
+    result(page, "rnn_step").get_by_text("Stopped.").wait_for()
+    assert place(page) == "Check rnn_step"
+
+
+def test_a_second_check_says_what_the_first_is_at(page):
+    page.get_by_role("button", name="Check rnn_step", exact=True).click()
+    page.get_by_role("button", name="Stop rnn_step").wait_for()
+    page.get_by_role("button", name="Check gru_update", exact=True).click()
+    said = result(page, "gru_update").inner_text()
+    assert said == "Python is still busy with rnn_step. Wait for it, or press its Stop."
+    page.get_by_role("button", name="Stop rnn_step").click()
+    result(page, "rnn_step").get_by_text("Stopped.").wait_for()
+    assert checked(page, "gru_update", answers()["gru_update"]).startswith("Right.")
+    write(page, "rnn_step", answers()["rnn_step"])
+
+
+FAILS_ONCE = """
+globalThis.made = 0;
+globalThis.Worker = class {
+  constructor() { this.number = ++made; }
+  postMessage(data) {
+    const say = (told) => setTimeout(() => this.onmessage({ data: told }), 5);
+    if (data.kind === "start") say({ kind: "ready" });
+    else if (this.number === 1) say({ kind: "broken", message: "memory ran out" });
+    else say({ kind: "checked", passed: true, message: "", printed: "" });
+  }
+  terminate() {}
+};
+"""
+
+
+@pytest.fixture
+def prepared(chromium, address, site):
+    """Opens the page in a browser of its own, with a script that runs before the page's."""
+    if not (site / "_static" / "pyodide").is_dir():
+        lacking("the site was built without Pyodide's core; with a connection: make site")
+    contexts = []
+
+    def open_(script):
+        context, _ = watched(chromium)
+        contexts.append(context)
+        page = context.new_page()
+        page.add_init_script(script)
+        page.goto(f"{address}/book/try-it.html")
+        settled(page)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def test_a_python_that_fails_is_no_wrong_answer_and_is_replaced(prepared):
+    page = prepared(FAILS_ONCE)
+    assert checked(page, "rnn_step") == "Python is not running: memory ran out."
+    page.get_by_role("button", name="Check rnn_step", exact=True).click()
+    result(page, "rnn_step").get_by_text("Right.").wait_for()
+    assert page.evaluate("made") == 2
+
+
+def test_a_browser_that_keeps_nothing_is_said(prepared):
+    page = prepared("Storage.prototype.setItem = () => { throw new Error('full'); };")
+    write(page, "rnn_step", "x = 1")
+    assert "This browser keeps nothing for this page" in page.locator(".try-it-state").inner_text()
+
+
 def test_code_is_kept_until_it_is_reset(page):
     write(page, "gru_update", "def gru_update(z, n, h_prev):\n    return n  # mine\n")
     page.reload()
