@@ -147,6 +147,8 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
         search: whether it is the search page, which keeps the index and the order of its scripts.
     """
     html = _UNUSED.sub("", html)
+    # Where no script runs, a page has colours all the same: the theme's are for "light" and "dark" and not for "auto".
+    html = html.replace(' data-theme="auto"', ' data-theme="light"', 1)
     first = _VIEWPORT.search(html)
     if first:
         html = html[: first.end()] + _VIEWPORT.sub("", html[first.end() :])

@@ -119,8 +119,8 @@ svg {{ width: 5rem; height: 5rem; }}
 </svg>
 <h1>This page was not remembered</h1>
 <p>There is no page at this address. It may have moved, or the link that led here has a mistake in it.</p>
-<p><a data-to="{root}">{title}, the first page</a><br>
-<a data-to="search.html">Search the course</a></p>
+<p><a href="{known}{root}" data-to="{root}">{title}, the first page</a><br>
+<a href="{known}search.html" data-to="search.html">Search the course</a></p>
 </main>
 <script>
 // Where the site begins: known when it was built, or else the nearest folder above that holds its list of pages.
@@ -129,10 +129,12 @@ svg {{ width: 5rem; height: 5rem; }}
   const folders = location.pathname.split("/").slice(1, -1);
   for (let depth = folders.length; base === null && depth >= 0; depth--) {{
     const here = "/" + folders.slice(0, depth).map((name) => name + "/").join("");
-    const answer = await fetch(here + "objects.inv", {{ method: "HEAD" }}).catch(() => null);
+    const ask = (method) => fetch(here + "objects.inv", {{ method }}).catch(() => null);
+    let answer = await ask("HEAD");
+    if (!answer || ![200, 404].includes(answer.status)) answer = await ask("GET"); // some servers refuse HEAD
     if (answer && answer.ok) base = here;
   }}
-  for (const link of document.querySelectorAll("a[data-to]")) link.href = (base || "/") + link.dataset.to;
+  if (base !== null) for (const link of document.querySelectorAll("a[data-to]")) link.href = base + link.dataset.to;
 }})();
 </script>
 </body>
@@ -145,10 +147,12 @@ def extra_files(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
     base = app.config.html_baseurl
+    known = urlsplit(base).path or "/" if base else None
     page = NOT_FOUND.format(
         title=escape(app.config.html_title),
         root=escape(app.builder.get_target_uri(app.config.root_doc)),
-        base=json.dumps(urlsplit(base).path or "/") if base else "null",
+        base=json.dumps(known),
+        known=escape(known or "/"),
     )
     Path(app.outdir, "404.html").write_text(page, encoding="utf-8")
     listed = Path(app.outdir, "sitemap.xml")

@@ -24,7 +24,7 @@
     lines.forEach((line, k) => line.setAttribute("stroke-width", (1 + 7 * f ** k).toFixed(2)));
     shares.forEach((label, k) => { const left = 100 * f ** (k + 1); label.textContent = left < 1 ? "<1%" : `${left.toFixed(0)}%`; });
     box.querySelector("output").textContent = f.toFixed(2);
-    says.textContent = `A forget gate of ${f.toFixed(2)} leaves ${percent(f ** steps)} of the cell state after ${steps} steps, and ${percent(f ** 100)} after 100.`;
+    return says.textContent = `A forget gate of ${f.toFixed(2)} leaves ${percent(f ** steps)} of the cell state after ${steps} steps, and ${percent(f ** 100)} after 100.`;
   }
 
   let still = matchMedia("(prefers-reduced-motion: reduce)").matches, at = 0, last = null;
@@ -44,8 +44,17 @@
     if (!still) requestAnimationFrame(move);
   }
 
-  slider.addEventListener("input", show);
-  box.querySelectorAll("[data-f]").forEach((button) => button.addEventListener("click", () => { slider.value = button.dataset.f; show(); }));
+  // Read out when the slider rests: at every movement a screen reader would not keep up.
+  const spoken = box.querySelector(".course-hero-spoken");
+  let waiting;
+  function change() {
+    const text = show();
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { spoken.textContent = text; }, 700);
+  }
+
+  slider.addEventListener("input", change);
+  box.querySelectorAll("[data-f]").forEach((button) => button.addEventListener("click", () => { slider.value = button.dataset.f; change(); }));
   motion.addEventListener("click", () => turn(!still));
   box.querySelector(".course-hero-controls").hidden = false;
   show();

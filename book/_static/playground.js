@@ -68,8 +68,9 @@
   function speaker(box) {
     const line = element("p", { class: "pg-spoken", role: "status" });
     box.append(line);
-    let waiting;
+    let waiting, began = false;
     return (text) => {
+      if (!began) { began = true; return; } // what a page shows when it opens, nobody has asked for
       clearTimeout(waiting);
       waiting = setTimeout(() => { line.textContent = text; }, 700);
     };

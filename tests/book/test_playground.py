@@ -278,6 +278,17 @@ def test_it_is_worked_by_keyboard_and_labelled(unit, name):
     assert page.evaluate("document.activeElement.type") in ("checkbox", "button")
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_it_is_silent_until_it_is_used(chromium, name):
+    """A reader who opens the page wants its title read, not the numbers of a figure further down."""
+    page = opened(chromium, name)
+    page.wait_for_timeout(1000)
+    assert page.get_by_role("status").text_content() == ""
+    page.get_by_role("slider").first.press("ArrowRight")
+    page.wait_for_function("document.querySelector('[role=status]').textContent")
+    page.close()
+
+
 def test_it_speaks_once_for_many_moves(unit):
     """A slider that is dragged does not make a screen reader read every value on its way."""
     page = unit("lstm")
@@ -297,7 +308,17 @@ def test_it_speaks_once_for_many_moves(unit):
 def test_it_fits_a_phone(chromium, name):
     page = opened(chromium, name, viewport={"width": 320, "height": 800}, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
-    page.locator("button").last.tap()
+    # A finger: on the last button that can be pressed at the start, and on the slider's far end.
+    state = "[...document.querySelectorAll('data')].map((d) => d.value).join()"
+    button = page.locator("button:enabled").nth(1)
+    before = page.evaluate(state)
+    button.tap()
+    assert page.evaluate(state) != before
+    slider = page.get_by_role("slider").first
+    size = slider.bounding_box()
+    before = page.evaluate(state)
+    slider.tap(position={"x": 0.9 * size["width"], "y": size["height"] / 2})
+    assert page.evaluate(state) != before
     page.close()
 
 

@@ -82,6 +82,54 @@ def test_the_figure_follows_the_keyboard_and_shows_powers_of_the_gate(opened, ad
     assert "A forget gate of 0.73 leaves" in page.locator(".course-hero-says").inner_text()
 
 
+def test_the_figure_is_read_out_when_it_rests(opened, address):
+    page, _ = opened(f"{address}/book/index.html", reduced_motion="reduce")
+    spoken = page.locator(".course-hero-spoken")
+    page.wait_for_timeout(1000)
+    assert spoken.text_content() == ""
+    page.evaluate(
+        "window.said = []; new MutationObserver(() => said.push(1)).observe("
+        "document.querySelector('.course-hero-spoken'), {childList: true})"
+    )
+    for _ in range(5):
+        page.get_by_role("slider", name=re.compile("Forget gate")).press("ArrowRight")
+    page.wait_for_function("said.length > 0")
+    assert page.evaluate("said.length") == 1
+    assert spoken.text_content().startswith("A forget gate of 0.95 leaves")
+    assert page.locator(".course-hero [aria-live=polite]").count() == 0
+
+
+@pytest.mark.parametrize("name", ["index", "lstm"])
+def test_without_a_script_a_page_has_its_colours(opened, address, name):
+    page, _ = opened(f"{address}/book/{name}.html", java_script_enabled=False)
+    # Scripts are off for the page, not for whoever asks about it.
+    colours = page.evaluate(
+        "() => ['--pst-color-background', '--pst-color-text-base', '--pst-color-link', '--course-edge', '--course-soft']"
+        ".map((name) => getComputedStyle(document.documentElement).getPropertyValue(name))"
+    )
+    assert all(colours), colours
+    assert len(set(colours)) > 3
+    if name == "index":
+        cell = "getComputedStyle(document.querySelector('.course-hero .cell')).fill"
+        line = "getComputedStyle(document.querySelector('.course-hero [data-left]')).stroke"
+        assert page.evaluate(cell) != "rgb(0, 0, 0)"
+        assert page.evaluate(line) not in ("none", "rgb(0, 0, 0)")
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "bptt"])
+def test_a_playground_runs_on_its_page(opened, address, name):
+    page, traffic = opened(f"{address}/book/{name}.html")
+    box = page.locator(".playground:not([hidden])")
+    box.wait_for()
+    box.scroll_into_view_if_needed()
+    assert box.is_visible()
+    state = "[...document.querySelectorAll('.playground data')].map((d) => d.value).join()"
+    before = page.evaluate(state)
+    box.get_by_role("slider").first.press("ArrowRight")
+    assert page.evaluate(state) != before
+    assert traffic.complaints == []
+
+
 def test_the_figure_is_there_without_a_script(opened, address):
     page, _ = opened(f"{address}/book/index.html", java_script_enabled=False)
     assert page.locator(".course-hero [data-share]").count() == STEPS
@@ -108,6 +156,36 @@ def host(site):
     server.shutdown()
     server.server_close()
     thread.join(timeout=10)
+
+
+def test_a_lost_reader_without_scripts_has_links(opened, host):
+    page, _ = opened(f"{host}/gone.html", java_script_enabled=False)
+    assert [link.get_attribute("href") for link in page.locator("a").all()] == [
+        "/book/index.html",
+        "/search.html",
+    ]
+
+
+def test_a_server_that_refuses_head_is_asked_otherwise(chromium, host):
+    """The site may lie in a folder, and nothing but its list of pages says which."""
+    context, _ = watched(chromium)
+    page = context.new_page()
+
+    def folder(route, request):
+        if request.method == "HEAD":
+            route.fulfill(status=405)
+        elif request.url.endswith("/reader/objects.inv"):
+            route.fulfill(status=200, body="x")
+        else:
+            route.fulfill(status=404)
+
+    page.route("**/objects.inv", folder)
+    page.route(
+        "**/reader/deep/gone.html", lambda route: route.fulfill(response=route.fetch(url=f"{host}/404.html"))
+    )
+    page.goto(f"{host}/reader/deep/gone.html")
+    page.wait_for_function("document.querySelector('a').href.includes('/reader/book/index.html')")
+    context.close()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
