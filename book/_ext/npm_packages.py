@@ -55,6 +55,11 @@ class Package:
     files: tuple[str, ...]
     folder: Path
 
+    @property
+    def supplied(self) -> Path:
+        """Where somebody may put the package who has it from elsewhere."""
+        return BUILD / "packages" / f"{self.name}-{self.version}.tgz"
+
     def complete(self) -> bool:
         """Whether this version is there, whole."""
         mark = self.folder / "version"
@@ -67,6 +72,9 @@ class Package:
             Missing: if there is no npm, nothing can be fetched, or what came is not what was pinned.
         """
         if self.complete():
+            return
+        if self.supplied.exists():
+            self.unpack(self.supplied)
             return
         npm, wanted = program("npm"), f"{self.name}@{self.version}"
         # npm itself runs by the node beside it.
@@ -89,7 +97,10 @@ class Package:
                 reason = next(
                     (line for line in done.stderr.splitlines() if "error" in line.lower()), "no package came"
                 )
-                raise Missing(f"npm could not fetch {self.name} {self.version}: {reason.strip()}")
+                raise Missing(
+                    f"npm could not fetch {self.name} {self.version}: {reason.strip()}; behind a firewall, run "
+                    f"'npm pack {wanted}' elsewhere and put {self.supplied.name} into {self.supplied.parent}"
+                )
             self.unpack(packages[0])
 
     def unpack(self, archive: Path) -> None:

@@ -85,6 +85,24 @@ def test_a_package_without_a_file_is_refused(extension, tmp_path):
     assert not pinned.complete()
 
 
+def test_a_package_from_elsewhere_is_taken_and_its_place_is_named(extension, tmp_path, monkeypatch):
+    """Behind a firewall that lets npm's registry not through."""
+    module = sys.modules[type(extension.PYODIDE).__module__]
+    monkeypatch.setattr(module, "BUILD", tmp_path)
+    path, integrity = package(tmp_path, extension.FILES)
+    pinned = pin(extension, tmp_path / "core", integrity=integrity)
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\necho 'npm error no network' >&2\nexit 1\n", encoding="utf-8")
+    npm.chmod(0o755)
+    monkeypatch.setattr(module, "program", lambda name: str(npm))
+    with pytest.raises(extension.Missing, match=r"no network; .* put pyodide-[\d.]+\.tgz into .*packages"):
+        pinned.fetch()
+    pinned.supplied.parent.mkdir()
+    path.rename(pinned.supplied)
+    pinned.fetch()
+    assert pinned.complete()
+
+
 def test_npm_is_taken_from_the_environment_before_the_machine(extension, tmp_path, monkeypatch):
     places = [tmp_path / "environment", tmp_path / "machine"]
     for place in places:
