@@ -2,8 +2,8 @@
 
 The site is served on localhost as a real host serves it: compressed (gzip), over connections that stay open. Then
 
-- axe-core looks at every page in light and dark; what a bare page of the theme shows too, by rule and selector, is the
-  theme's own and counted apart;
+- axe-core looks at every page in light and dark, with all boxes open; what a bare page of the theme shows too, by rule and
+  selector, is the theme's own and counted apart;
 - Lighthouse looks at every chapter as on a desktop and as on a phone (its own simulated network and processor);
 - a browser as narrow as a phone opens every page, and counts what arrives before anybody scrolls;
 - the same browser records what its main thread does on every chapter: the processor time of each task, times four, as
@@ -53,6 +53,9 @@ TARGETS = {
 }
 TBT_PHONE_MS = 200
 FIRST_LOAD_KB = 500
+
+# Pages that the contents do not name.
+BESIDE = ("search", "genindex", "py-modindex", "404")
 
 # A page that uses nothing of the course: what axe finds on it is the theme's.
 BARE = """# A bare page
@@ -276,7 +279,14 @@ def findings(browser, address: str, axe: str, scheme: str) -> set[tuple[str, str
         page = context.new_page()
         page.goto(address, wait_until="load")
         page.evaluate("() => window.MathJax?.startup?.promise")  # on the bare page
-        page.add_style_tag(content="*, *::before, *::after { transition: none !important; }")
+        # All of a page, also what is laid out later or opened by a click.
+        page.add_style_tag(
+            content="*, *::before, *::after { transition: none !important; content-visibility: visible !important; }"
+        )
+        page.evaluate(
+            "() => { document.querySelectorAll('details').forEach((one) => { one.open = true; });"
+            "document.querySelectorAll('.toggle-hidden').forEach((one) => one.classList.remove('toggle-hidden')); }"
+        )
         page.evaluate(axe)
         found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
     finally:
@@ -417,12 +427,19 @@ def measure(parts: list[str], pages: list[str], judged: list[str], runs: int, si
                         theme = {
                             s: findings(browser, f"{bare}/index.html", axe, s) for s in ("light", "dark")
                         }
+                        # The theme's own pages break what they break without the course too.
+                        beside = {
+                            name: {s: findings(browser, f"{bare}/{name}.html", axe, s) for s in theme}
+                            for name in BESIDE
+                            if (bare_site() / f"{name}.html").exists()
+                        }
                     report["theme"] = {scheme: sorted(found) for scheme, found in theme.items()}
                     report["axe"] = {}
-                    for name in pages:
+                    for name in (*pages, *(BESIDE if pages == toc_pages() else ())):
                         found = {s: findings(browser, f"{address}/{name}.html", axe, s) for s in theme}
+                        known = {s: theme[s] | beside.get(name, {}).get(s, set()) for s in theme}
                         report["axe"][name] = {
-                            s: {"ours": sorted(found[s] - theme[s]), "theme": sorted(found[s] & theme[s])}
+                            s: {"ours": sorted(found[s] - known[s]), "theme": sorted(found[s] & known[s])}
                             for s in theme
                         }
                         print(f"axe {name}: {sum(len(f) for f in found.values())}", file=sys.stderr)
@@ -625,7 +642,7 @@ def kept(report: dict, path: Path = KEPT) -> dict:
     # Pages that the contents no longer name are gone, and so are their figures.
     for key in ("weight", "blocking", "axe", "lighthouse"):
         if key in whole:
-            whole[key] = {name: whole[key][name] for name in toc_pages() if name in whole[key]}
+            whole[key] = {name: whole[key][name] for name in (*toc_pages(), *BESIDE) if name in whole[key]}
     # What was measured when is said of each part.
     measured = {part: report["when"] for part in PARTS if part in report}
     whole["measured"] = {**whole.get("measured", {}), **measured}
