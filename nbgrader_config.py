@@ -5,7 +5,9 @@ solutions/ is the source (text notebooks, converted beside themselves by jupytex
 
 import os
 import sys
+from pathlib import Path
 
+import yaml
 from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
 from nbgrader.preprocessors import (
     AssignLatePenalties,
@@ -30,7 +32,13 @@ from classroom.collect import PlatformCollector, SafeExtractor
 from classroom.export import QuotedCsvExport
 from classroom.feedback import WithoutHiddenTests
 from classroom.late import LatePolicy
-from classroom.preprocessors import CheckedInstantiateTests, HiddenSeeds, StableNotebook, UnknownCells
+from classroom.preprocessors import (
+    CheckedInstantiateTests,
+    FirstCell,
+    HiddenSeeds,
+    StableNotebook,
+    UnknownCells,
+)
 from classroom.releases import GuardedSaveCells, RecordRelease
 from classroom.separate import SeparateExecute
 
@@ -70,8 +78,15 @@ c.GenerateAssignment.preprocessors = [
     ClearMarkScheme,
     ComputeChecksums,
     CheckCellMetadata,
+    FirstCell,  # installs the package on Colab, where the course has an address
     RecordRelease,  # what students get, and when
 ]
+# The address stands in one place, the site's settings.
+_settings = Path(__file__).with_name("_config.yml")
+if _settings.exists():
+    _repository = yaml.safe_load(_settings.read_text(encoding="utf-8")).get("repository") or {}
+    c.FirstCell.repository = _repository.get("url") or ""
+    c.FirstCell.branch = _repository.get("branch") or "main"
 c.ClearSolutions.code_stub = {"python": '# Your code here.\nraise NotImplementedError("not written yet")'}
 # Mark schemes stand in the locked question above the answer, where graders see them beside it.
 c.ClearMarkScheme.enforce_metadata = False

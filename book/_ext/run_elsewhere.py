@@ -1,8 +1,9 @@
 """Notebooks on Colab and Binder, where the course's repository has an address.
 
 The address stands in one place, `repository: url` in _config.yml. With one on GitHub, each link to an exercise notebook
-is followed by links that open it on Colab and on Binder, and the first table with such links by what to run first there.
-Without one, nothing appears. Binder installs the package itself, as .binder/ tells it.
+is followed by links that open it on Colab and on Binder, and the first table with such links by what to run first there:
+the cell that `classroom.preprocessors.FirstCell` puts into the release. Without one, nothing appears. Binder installs the
+package itself, as .binder/ tells it.
 """
 
 import re
@@ -41,13 +42,6 @@ def links(name: str, branch: str, notebook: str) -> dict[str, str]:
     }
 
 
-def first_cell(name: str, branch: str) -> str:
-    """The cell that makes the package available in a fresh Colab notebook."""
-    return (
-        f'%pip install --quiet "learning-to-remember[student,torch] @ git+https://github.com/{name}@{branch}"'
-    )
-
-
 def offer(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Add the links behind each download of an exercise."""
     place = repository(app.config.html_theme_options)
@@ -72,10 +66,11 @@ def offer(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if table is not None and table not in tables:
             tables.append(table)
     for table in tables[:1]:
-        text = "On Colab, run this cell first; it installs the course's package. On Binder it is installed already."
+        text = (
+            "On Colab, run the notebook's first cell before all others; it installs the course's package, which takes a "
+            "moment. On Binder the package is there already, and the cell does nothing."
+        )
         note = nodes.note("", nodes.paragraph("", text), classes=["run-elsewhere"])
-        code = first_cell(*place)
-        note += nodes.literal_block(code, code, language="ipython3")
         table.parent.insert(table.parent.index(table) + 1, note)
 
 

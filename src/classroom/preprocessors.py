@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from nbformat.notebooknode import NotebookNode
+from nbformat.v4 import new_code_cell
 from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import InstantiateTests, NbGraderPreprocessor
@@ -41,6 +42,32 @@ class StableNotebook(NbGraderPreprocessor):
             language_info={"name": "python"},
             course={"name": "Learning to Remember", "version": version("learning-to-remember")},
         )
+        return nb, resources
+
+
+class FirstCell(NbGraderPreprocessor):
+    """Put a cell before all others that installs the course's package where it is missing, as on Colab.
+
+    It stands in the release alone and belongs to nobody: no source holds it and no gradebook knows it.
+    """
+
+    repository = Unicode("", help="Where the course is published; without an address there is no cell.").tag(
+        config=True
+    )
+    branch = Unicode("main", help="The branch that is installed.").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
+        """Add the cell."""
+        if self.repository:
+            # Without extras: Colab has PyTorch and Matplotlib, and a Jupyter of its own that should stay as it is.
+            place = f"git+{self.repository.removesuffix('/')}@{self.branch}"
+            source = (
+                "# Installs the course's package where it is missing, as on Colab.\n"
+                "import importlib.util\n\n"
+                'if importlib.util.find_spec("refcells") is None:\n'
+                f'    get_ipython().run_line_magic("pip", "install --quiet \'learning-to-remember @ {place}\'")'
+            )
+            nb.cells.insert(0, new_code_cell(source, id="install"))
         return nb, resources
 
 
