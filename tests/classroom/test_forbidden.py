@@ -1,6 +1,8 @@
 """What an exercise forbids: refused by name and by use, and never a right answer."""
 
+import contextlib
 import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -153,3 +155,23 @@ def test_catching_the_refusal_does_not_help():
     """)
     with pytest.raises(Unfit, match="it uses lstm_cell"), forbidding(LSTM):
         exec(source, {"torch": torch, "nn": nn})
+
+
+def test_nobody_takes_the_step_in_another_thread():
+    """PyTorch's watch sees one thread, so that one may start no other; other threads may."""
+    cell, x = nn.LSTMCell(2, 3), torch.zeros(1, 2)
+    with pytest.raises(Unfit, match="it starts a thread"), forbidding(LSTM):
+        threading.Thread(target=cell, args=(x,)).start()
+    with pytest.raises(Unfit, match="it uses a thread"), forbidding(LSTM), contextlib.suppress(Unfit):
+        threading.Thread(target=cell, args=(x,)).start()
+    started = []
+    other = threading.Thread(
+        target=lambda: (begin.wait(), threading.Thread(target=started.append, args=(1,)).start())
+    )
+    begin = threading.Event()
+    other.start()
+    with forbidding(LSTM):
+        begin.set()
+        other.join()
+    threading.Thread(target=started.append, args=(2,)).start()
+    assert sorted(started) == [1, 2]

@@ -9,6 +9,7 @@ can hide a call from them.
 import ast
 import contextlib
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -215,7 +216,7 @@ def refused(rule: Rule, source: str, before: Iterable[str] = ()) -> str | None:
 
 @contextlib.contextmanager
 def forbidding(rule: Rule) -> Iterator[None]:
-    """Watch PyTorch's operations in this thread.
+    """Watch PyTorch's operations in this thread, which may start no other: nobody watches there.
 
     Raises:
         Unfit: at the first forbidden one, and again at the end if that was caught.
@@ -223,6 +224,13 @@ def forbidding(rule: Rule) -> Iterator[None]:
     from torch.overrides import TorchFunctionMode
 
     hits: list[str] = []
+    watched, start = threading.get_ident(), threading.Thread.start
+
+    def starts(thread: threading.Thread) -> None:
+        if threading.get_ident() == watched:
+            hits.append("a thread")
+            raise Unfit(f"it starts a thread. It may not use {rule.says}")
+        start(thread)
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -232,7 +240,11 @@ def forbidding(rule: Rule) -> Iterator[None]:
                 raise Unfit(f"it uses {whole}. It may not use {rule.says}")
             return func(*args, **(kwargs or {}))
 
-    with Watch():
-        yield
+    threading.Thread.start = starts  # type: ignore[assignment, method-assign]
+    try:
+        with Watch():
+            yield
+    finally:
+        threading.Thread.start = start  # type: ignore[method-assign]
     if hits:
         raise Unfit(f"it uses {hits[0]}. It may not use {rule.says}")
