@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -278,6 +279,8 @@ class SeparateExecute(Execute):
         self._course = (
             _from_gradebook(**resources["nbgrader"]) if "nbgrader" in resources else _from_notebook(nb)
         )
+        if "nbgrader" in resources:
+            confine.check_place(Path.cwd())
         self.kernel_name = "python3"
         if any("torch" in cell.source for cell in nb.cells if cell.cell_type == "code"):
             from classroom.sandbox.provisioner import have_torch_loaded
@@ -287,16 +290,14 @@ class SeparateExecute(Execute):
         for left in reversed(range(self.tries)):
             self._gone, self._trusted, self._printed = None, {"__name__": "__main__"}, {}
             self._answer, self._above, self._ran, self._spent, self._still = "", [], False, 0.0, 0.0
-            # A limit on processor time also ends in SIGKILL, but not so soon.
-            last = left == 0 or time.monotonic() - began > LONG
             step("start kernel")
             try:
                 told = super().preprocess(nb, resources, km)
-                if last or not (self._still > STILL or (self._gone and self._was_killed())):
+                if not left or not self._disturbed(began) or not (self._gone or self._still > STILL):
                     return told
             except Exception:
                 # A kernel that ends before it has run a cell is not the student's doing either.
-                if last or (self._ran and not (self._still > STILL or self._was_killed())):
+                if not left or (self._ran and not self._disturbed(began)):
                     raise
             self.log.warning(
                 "the student's kernel was killed, did not start or stood still; the notebook gets another"
@@ -308,6 +309,13 @@ class SeparateExecute(Execute):
         """As nbclient makes it, remembered beyond the kernel's end."""
         self._manager = super().create_kernel_manager()
         return self._manager
+
+    def _disturbed(self, began: float) -> bool:
+        """Whether something else than the student's code ended the kernel, or held the whole machine up."""
+        if self._still > STILL:
+            return True
+        # A limit on processor time also ends in SIGKILL, but not so soon.
+        return self._was_killed() and time.monotonic() - began < LONG
 
     def _was_killed(self) -> bool:
         """Whether the kernel was killed by somebody else than the grader."""

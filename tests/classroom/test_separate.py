@@ -432,6 +432,26 @@ def test_a_memory_hog_gets_an_error_and_the_rest_goes_on(solved):
     assert [output.ename for output in own.outputs] == ["MemoryError"]
 
 
+HOGS = {
+    "shared": "import mmap\nm = mmap.mmap(-1, 2**30)\nfor k in range(0, 2**30, 4096): m[k] = 1\nimport time\ntime.sleep(60)",
+    "in children": (
+        "import os, time\nfor _ in range(4):\n    if os.fork() == 0:\n        x = bytearray(b'x') * (200 * 2**20)\n"
+        "        time.sleep(60)\ntime.sleep(60)"
+    ),
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc, as Linux has it")
+@pytest.mark.parametrize("name", HOGS)
+def test_memory_that_no_limit_of_a_process_counts_ends_the_kernel_at_once(solved, monkeypatch, name):
+    monkeypatch.setattr(provisioner.ConfinedProvisioner, "limits", confine.Limits(memory_bytes=512 * 2**20))
+    begun = time.monotonic()
+    _, scores, says = grade(with_cell(solved, HOGS[name]))
+    assert scores == FULL | {"test-half": 0}
+    assert "too much memory" in says["test-half"]
+    assert time.monotonic() - begun < 45  # and it is not begun again
+
+
 @pytest.mark.skipif(
     not confine.enforcement()["number of processes"] or not confine.another_user(),
     reason="the number of processes is not bound here, or with it the grader's own",

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from classroom.errors import CourseError
+
 try:
     import resource
 except ImportError:  # Windows
@@ -22,6 +24,7 @@ __all__ = [
     "Limits",
     "another_user",
     "can_fork",
+    "check_place",
     "confine",
     "enforcement",
     "free_uid",
@@ -64,10 +67,33 @@ def readable_paths() -> list[str]:
         "/dev/null",
     ]
     found = {os.path.realpath(path) for path in wanted if Path(path).exists()}
-    # Where the course is installed among Python's packages, everything beside it.
+    # Where the course is installed among Python's packages, everything beside it; where it is a folder below one of these,
+    # as in a container's /usr/src, everything beside that, and what of Python is inside.
     course = Path(__file__).resolve().parents[1]
     hidden = {course, course.parent / "refcells"}
+    if (checkout := course.parents[1] / "nbgrader_config.py").exists():
+        hidden.add(checkout.parent)
     return sorted(part for path in found for part in _around(Path(path), hidden))
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a course that lies where a student's code may read.
+
+    Args:
+        folder: the course's, with its gradebook and submissions.
+
+    Raises:
+        CourseError: if it does.
+    """
+    if _landlock() is None:
+        return  # nothing keeps a student's code from any file, which is said elsewhere
+    place = folder.resolve()
+    for readable in map(Path, readable_paths()):
+        if readable in (place, *place.parents):
+            raise CourseError(
+                f"the course in {place} lies below {readable}, which a student's code may read to find Python and its "
+                "libraries; move it to a folder of its own, such as one in your home"
+            )
 
 
 def _around(path: Path, hidden: set[Path]) -> list[str]:

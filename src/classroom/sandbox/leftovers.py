@@ -117,6 +117,26 @@ def _end_all(folder: Path) -> None:
             end_session(int(line))
 
 
+def memory_of(uid: int | None, session: int) -> int:
+    """Bytes of memory that a kernel and what it has started hold together; what several share is divided among them.
+
+    Args:
+        uid: the kernel's user id; None if it has none of its own.
+        session: its session, by which its processes are told then.
+    """
+    total = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            if not entry.name.isdigit():
+                continue
+            if entry.stat().st_uid == uid if uid is not None else _session(entry) == session:
+                told = (entry / "smaps_rollup").read_text(encoding="ascii")
+                total += 1024 * int(told.partition("\nPss:")[2].split(maxsplit=1)[0])
+        except (OSError, IndexError, ValueError):
+            continue  # it has just ended
+    return total
+
+
 def end_processes_of(uid: int) -> None:
     """Kill whatever runs under a user id, until nothing does: a fork bomb is faster than one round."""
     _end(lambda entry: entry.stat().st_uid == uid)

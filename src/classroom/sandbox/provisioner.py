@@ -31,7 +31,13 @@ from jupyter_client.utils import ensure_async
 from classroom.sandbox.bundle import make_bundle
 from classroom.sandbox.confine import Limits, another_user, free_uid
 from classroom.sandbox.kernel import PASSED, main
-from classroom.sandbox.leftovers import end_processes_of, folder_of_this_process, note_session
+from classroom.sandbox.leftovers import (
+    end_processes_of,
+    end_session,
+    folder_of_this_process,
+    memory_of,
+    note_session,
+)
 
 __all__ = ["PRELOAD", "TORCH", "ConfinedKernelManager", "ConfinedProvisioner", "have_torch_loaded"]
 
@@ -49,6 +55,9 @@ TORCH = ["torch", "torch.optim", "torch._dynamo"]
 
 # Seconds between two looks at whether a kernel has come up or has ended.
 GLANCE = 0.005
+
+# Seconds between two looks at how much memory it holds.
+LOOK = 0.5
 
 _lock = threading.Lock()
 _torch = threading.Event()
@@ -162,6 +171,8 @@ class ConfinedProvisioner(LocalProvisioner):
     folder: Path | None = None
     # Whether the grader itself is about to end the kernel.
     ending = False
+    # Set when the kernel has ended.
+    _over: threading.Event | None = None
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Fork instead of running `cmd`; the connection file has been written by then."""
@@ -181,8 +192,23 @@ class ConfinedProvisioner(LocalProvisioner):
         if uid is None:
             note_session(folder, process.pid)
         self.pgid = None
+        self._over = threading.Event()
+        if sys.platform.startswith("linux"):
+            threading.Thread(target=self._watch_memory, args=(uid,), daemon=True).start()
         await self._come_up(manager)
         return self.connection_info
+
+    def _watch_memory(self, uid: int | None) -> None:
+        """End a kernel that holds too much together with its children and what they share, which no limit of theirs counts."""
+        assert self._over is not None
+        while not self._over.wait(LOOK):
+            if memory_of(uid, self.pid) > self.limits.memory_bytes:
+                self.ending = True  # nobody else's doing
+                if uid is not None:
+                    end_processes_of(uid)
+                else:
+                    end_session(self.pid)
+                return
 
     async def _come_up(self, manager: "ConfinedKernelManager") -> None:
         """Wait until the kernel's sockets are there: a client that is too early tries again a tenth of a second later."""
@@ -226,6 +252,8 @@ class ConfinedProvisioner(LocalProvisioner):
     async def cleanup(self, restart: bool = False) -> None:
         """End what is left of the user id's processes, and remove the folder."""
         manager = self.parent
+        if self._over is not None:
+            self._over.set()
         if isinstance(manager, ConfinedKernelManager) and not restart:
             if manager.uid is not None:
                 end_processes_of(manager.uid)
