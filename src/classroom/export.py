@@ -155,7 +155,7 @@ def _statuses(gradebook: Gradebook, assignment: str) -> dict[str, list[str]]:
         return {}
     found: dict[str, list[str]] = {}
     for row in gradebook.db.execute(select(RECORDS).where(RECORDS.c.assignment == assignment)):
-        found.setdefault(row.student, []).append(row.status)
+        found.setdefault(row.student, []).append(row.status if row.digest else "not graded")
     return found
 
 

@@ -229,7 +229,11 @@ ODD: dict[str, Odd] = {
         _written(lambda notebook: notebook["cells"].extend([None, 7, {}, {"cell_type": 3, "source": {}}]))
     ),
     "file-renamed": Odd(
-        _written(lambda notebook: None), MISSING, 0, "was not handed in", name="my solution (final).ipynb"
+        _written(lambda notebook: None),
+        REPAIRED,
+        14,
+        "was found in 'my solution",
+        name="my solution (final).ipynb",
     ),
     "absent": Odd(lambda notebook: None, MISSING, 0, "was not handed in", (("notes.txt", "I was ill."),)),
     "empty": Odd(lambda notebook: b"", FAILED, 0, "the file is empty"),

@@ -565,6 +565,19 @@ def test_the_downloads_time_is_nobodys_and_the_worksheet_has_the_right_one(cours
     ]
 
 
+def test_a_time_zone_that_was_forgotten_is_put_right(course, tmp_path):
+    path = archive(tmp_path / "m.zip", {moodle("Ana", 1): book("one")})
+    sheet = worksheet(tmp_path, [(1, "Ana", "a@x", "Monday, 2 March 2026, 11:59 PM")])
+    collect(course, "small", [path], worksheet=sheet, zone=ZoneInfo("UTC"), progress=False)
+    assert stamp(course, "a@x") == "2026-03-02 23:59:00 UTC"
+    told = collect(course, "small", [path], worksheet=sheet, zone=ZoneInfo("Europe/Berlin"), progress=False)
+    assert stamp(course, "a@x") == "2026-03-02 22:59:00 UTC"
+    assert "which replaces 2026-03-02T23:59:00" in " ".join(told.notes)
+    # Without the table the time stands.
+    collect(course, "small", [path], progress=False)
+    assert stamp(course, "a@x") == "2026-03-02 22:59:00 UTC"
+
+
 def test_files_with_times_of_their_own_keep_them(course, tmp_path):
     when = {moodle("Ana", 1): datetime(2026, 3, 1, 12, 0), moodle("Ben", 2): datetime(2026, 3, 2, 18, 30)}
     path = archive(tmp_path / "m.zip", {name: book("one") for name in when}, when=when)

@@ -5,6 +5,7 @@ import contextlib
 import contextvars
 import csv
 import gc
+import importlib.util
 import json
 import os
 import random
@@ -17,16 +18,18 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 from distributed import LocalCluster
 from nbgrader.api import MissingEntry
-from small import RIGHT, hand_in, quick_course, small_course, solved
+from small import PLAIN, RIGHT, generate, hand_in, quick_course, small_course, solved, source
 
 from classroom.__main__ import main
 from classroom.course import ROOT, make_course, nbgrader, read_notebook
 from classroom.errors import CourseError
+from classroom.export import class_grades
 from classroom.gradebook import database, open_gradebook, scores
 from classroom.grading import grade_class, run
 from classroom.grading.run import _pool, checked
@@ -34,6 +37,7 @@ from classroom.grading.status import status_rows
 from classroom.grading.store import Store, masters
 from classroom.grading.work import Task, grade_one, not_graded
 from classroom.sample import submission
+from classroom.sandbox import confine
 from classroom.students import Student
 
 pytestmark = [pytest.mark.pipeline]
@@ -66,7 +70,7 @@ ODD = {
     "empty": (b"", NONE, "failed"),
     "binary": (bytes(range(256)), NONE, "failed"),
     "cut-off": (b'{"cells": [{"cell_ty', NONE, "failed"),
-    "renamed-file": (None, NONE, "missing"),
+    "renamed-file": (None, BOTH, "repaired"),
 }
 
 
@@ -238,6 +242,169 @@ def test_a_folder_that_is_no_students_id_is_named_before_anything_is_graded(tmp_
         status_rows(made, "small")
     with pytest.raises(CourseError, match="at most 128 characters"):
         checked(["a" * 129])
+
+
+class Never:
+    """A cluster whose workers are all gone."""
+
+    def __call__(self, futures, timeout, return_when):
+        time.sleep(0.01)
+        raise TimeoutError
+
+
+def test_a_cluster_that_loses_all_its_workers_is_said(tmp_path, monkeypatch):
+    made = quick_course(tmp_path)
+    hand_in(made, "ana", RIGHT)
+
+    @contextlib.contextmanager
+    def pool(workers, scheduler):
+        yield lambda task: object(), lambda: 0
+
+    monkeypatch.setattr(run, "_pool", pool)
+    monkeypatch.setattr("distributed.wait", Never())
+    with pytest.raises(
+        CourseError, match=r"no worker has been there for 120 seconds; the same command goes on"
+    ):
+        grade_class(made, "small", progress=False)
+
+
+def test_the_first_cell_installs_the_package_where_it_is_missing(tmp_path):
+    """With an address in the site's settings the release begins with a cell that no gradebook knows, and grading is as before."""
+    made = quick_course(tmp_path)
+    assert read_notebook(made / "exercises" / "small" / "one.ipynb").cells[0].cell_type == "code"
+    assert b"pip" not in (made / "exercises" / "small" / "one.ipynb").read_bytes()
+    (tmp_path / "source" / "_config.yml").write_text(
+        "repository:\n  url: https://github.com/some/course\n  branch: taught\n", encoding="utf-8"
+    )
+    generate(made)
+    released = read_notebook(made / "exercises" / "small" / "one.ipynb")
+    cell = released.cells[0]
+    assert (cell.id, cell.metadata) == ("install", {})
+
+    ran = []
+    names = {"get_ipython": lambda: SimpleNamespace(run_line_magic=lambda *words: ran.append(words))}
+    exec(cell.source, names)  # here the package is there
+    assert ran == []
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(importlib.util, "find_spec", lambda name: None)
+        exec(cell.source, names)
+    package = "learning-to-remember @ git+https://github.com/some/course@taught"
+    assert ran == [("pip", f"install --quiet '{package}'")]
+
+    hand_in(made, "with-it", RIGHT)
+    content = json.loads(solved(made, RIGHT))
+    content["cells"] = content["cells"][1:]
+    hand_in(made, "without-it", content=json.dumps(content).encode())
+    told = grade_class(made, "small", progress=False)
+    assert [(record.status, record.notes) for record in told.records] == [("graded", [])] * 2
+    assert {tuple(grades.values()) for grades in points(made).values()} == {(2, 2)}
+
+
+def test_a_renamed_notebook_is_found_where_it_is_the_only_one(tmp_path):
+    made = quick_course(tmp_path)
+    hand_in(made, "by-name", RIGHT, name="One (1).ipynb")
+    hand_in(made, "by-cells", RIGHT, name="my solution, final.ipynb")
+    for name in ("a.ipynb", "b.ipynb"):
+        hand_in(made, "two", RIGHT, name=name)
+    hand_in(made, "other", content=b'{"cells": []}', name="other.ipynb")
+    told = grade_class(made, "small", progress=False)
+    became = {record.student: (record.status, *record.notes) for record in told.records}
+    assert became == {
+        "by-cells": ("repaired", "the notebook was found in 'my solution, final.ipynb'"),
+        "by-name": ("repaired", "the notebook was found in 'One (1).ipynb'"),
+        "other": ("missing", "the notebook was not handed in"),
+        "two": ("missing", "the notebook was not handed in"),
+    }
+    assert points(made)["by-cells"] == {"test-half": 2, "test-twice": 2}
+    assert {row["status"] for row in status_rows(made, "small")} == {"repaired", "missing"}
+    assert grade_class(made, "small", progress=False).graded == []
+
+
+def test_what_the_tests_call_decides_whether_grades_stand(tmp_path, monkeypatch):
+    """A case that is put right in the package changes no notebook, and all grades."""
+    made = quick_course(tmp_path)
+    hand_in(made, "ana", RIGHT)
+    assert grade_class(made, "small", progress=False).graded == ["ana"]
+    assert grade_class(made, "small", progress=False).graded == []
+    monkeypatch.setattr(run.Master.__dataclass_fields__["judges"], "default_factory", lambda: "other")
+    monkeypatch.setattr(
+        "classroom.grading.store.Master", lambda name, content: run.Master(name, content, "other")
+    )
+    assert [row["status"] for row in status_rows(made, "small")] == ["outdated"]
+    assert grade_class(made, "small", progress=False).graded == ["ana"]
+
+
+def test_what_could_not_be_graded_is_no_zero_and_keeps_what_a_person_gave(tmp_path):
+    made = quick_course(tmp_path, source(PLAIN, words=3, plain=True))
+    hand_in(made, "ana", RIGHT | {"words": "Since the gate is open."})
+    grade_class(made, "small", progress=False)
+    with open_gradebook(made) as gradebook:
+        [grade] = [
+            g for g in gradebook.find_submission_notebook("one", "small", "ana").grades if g.name == "words"
+        ]
+        grade.manual_score, grade.needs_manual_grade = 2.0, False
+        gradebook.db.commit()
+    with Store(database(made)) as store:
+        [master] = masters(store.gradebook, "small", made / "exercises" / "small")
+        store.save("small", [not_graded(Task("ana", master, None), "the workers ended")])
+    [row] = status_rows(made, "small")
+    assert (row["status"], row["points"], row["notes"]) == ("not graded", "", "the workers ended")
+    [grade] = class_grades(made, "small")
+    assert (grade.points, grade.status) == (None, "not graded")
+    grade_class(made, "small", progress=False)
+    [row] = status_rows(made, "small")
+    assert (row["status"], row["points"], row["waiting"]) == ("graded", 6, 0)
+
+
+def test_one_students_notebooks_are_written_together_or_not_at_all(tmp_path, monkeypatch):
+    made = quick_course(tmp_path)
+    with Store(database(made)) as store:
+        [master] = masters(store.gradebook, "small", made / "exercises" / "small")
+        result = not_graded(Task("ana", master, None), "why")
+        save, saved = store._save, []
+
+        def stops_at_the_second(assignment, result, submission):
+            if saved:
+                raise RuntimeError("killed")
+            saved.append(result)
+            save(assignment, result, submission)
+
+        monkeypatch.setattr(store, "_save", stops_at_the_second)
+        with pytest.raises(RuntimeError):
+            store.save("small", [result, result])
+    with Store(database(made)) as store:
+        assert store.records("small") == {}
+
+
+def test_a_file_that_cannot_be_read_has_a_page_that_says_why(tmp_path):
+    made = quick_course(tmp_path)
+    hand_in(made, "ana", RIGHT)
+    grade_class(made, "small", progress=False)
+    nbgrader(made, "generate_feedback", "small")
+    hand_in(made, "ana", content=b"{")
+    grade_class(made, "small", progress=False)
+    nbgrader(made, "generate_feedback", "small", "--force")
+    page = (made / "feedback" / "ana" / "small" / "one.html").read_text(encoding="utf-8")
+    assert "This notebook could not be graded:" in page
+    assert "def half" not in page
+
+
+def test_a_course_among_pythons_files_is_refused(tmp_path, monkeypatch):
+    made = quick_course(tmp_path)
+    hand_in(made, "ana", RIGHT)
+    monkeypatch.setattr(confine, "readable_paths", lambda: [str(tmp_path)])
+    monkeypatch.setattr(confine, "_landlock", lambda: True)
+    with pytest.raises(CourseError, match=r"lies below .* which a student's code may read"):
+        grade_class(made, "small", progress=False)
+
+
+def test_a_checkout_among_pythons_files_is_hidden(tmp_path, monkeypatch):
+    """A container's working directory is often below /usr, and a clone may lie inside an environment's folder."""
+    monkeypatch.setattr(sys, "prefix", str(ROOT.parent))
+    readable = [Path(path) for path in confine.readable_paths()]
+    assert not any(path in (ROOT, *ROOT.parents) for path in readable)
+    beside = next(path for path in sorted(ROOT.parent.iterdir()) if path != ROOT)
+    assert beside in readable
 
 
 def test_two_graders_may_meet_at_a_student_whom_the_gradebook_does_not_know(tmp_path):

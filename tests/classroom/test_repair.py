@@ -173,6 +173,17 @@ def test_cells_of_the_students_own_stay_between(submitted):
     assert result.notes == []
 
 
+def test_a_copy_that_is_as_it_was_handed_out_replaces_no_answer(submitted):
+    """The student wrote into the upper copy and left the lower one, whose stub would be defined last."""
+    cell = find(submitted, "gates")
+    written = json.loads(json.dumps(cell))
+    written["source"] = "def lstm_gates(*arguments):\n    return 'mine'"
+    submitted["cells"].insert(submitted["cells"].index(cell), written)
+    result = repaired(submitted)
+    assert sources(result)["gates"] == written["source"]
+    assert "came in 2 pieces" in " ".join(result.notes)
+
+
 def test_a_missing_answer_is_said(submitted):
     submitted["cells"].remove(find(submitted, "gates"))
     result = repaired(submitted)
@@ -213,7 +224,9 @@ def test_what_is_no_notebook_is_named_and_scores_0(name):
     assert result.status == FAILED
     assert says in result.notes[0]
     assert set(result.points.values()) == {0.0}
-    assert result.executed is None
+    [cell] = nbformat.reads(result.executed, as_version=4).cells
+    assert cell.source.startswith("**This notebook could not be graded:** ")
+    assert says in cell.source
 
 
 def test_too_large_a_file_is_named(monkeypatch):

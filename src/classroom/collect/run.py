@@ -21,7 +21,7 @@ from classroom.course import configuration, read_notebook
 from classroom.errors import CourseError
 from classroom.gradebook import connect, database
 
-__all__ = ["Collected", "collect", "record_of"]
+__all__ = ["Collected", "cells_of", "collect", "record_of", "which"]
 
 # Platforms give every file the time of the download. Files whose times lie further apart have times of their own.
 DOWNLOAD_LASTS = timedelta(hours=1)
@@ -302,10 +302,18 @@ class _Run:
         digest = _digest(files)
         latest = max(attempts, key=_when, default=None)
         same = [one for one in attempts if one["digest"] == digest]
-        if same and (same[-1] is latest or any(one["archived"] == archived.isoformat() for one in same)):
+        of_latest = bool(same) and same[-1] is latest
+        if same and (of_latest or any(one["archived"] == archived.isoformat() for one in same)):
             attempt = same[-1]
+            told = row.submitted.isoformat() if row and row.submitted else None
             if submitted and attempt["submitted"] is None:
                 attempt["submitted"] = submitted.isoformat()
+            elif told and of_latest and attempt["submitted"] != told:
+                # The platform's table is right, once it is read in the right time zone.
+                self.told.notes.append(
+                    f"{person.id} handed in at {told} UTC by the worksheet, which replaces {attempt['submitted']}"
+                )
+                attempt["submitted"] = told
             attempt["late"] = late if late is not None else attempt["late"]
             self.told.same.append(person.id)
         else:
@@ -333,7 +341,7 @@ class _Run:
             inner = file.said["inner"]
             if ".ipynb_checkpoints" in inner.parts or file.said["kind"] not in ("file", "onlinetext"):
                 continue
-            name, sure = _which(file.path, inner, file.said["platform"], self.released)
+            name, sure = which(file.path, inner, file.said["platform"], self.released)
             if name is None:
                 continue
             # A later upload counts; where a platform does not number them, the file that is named as it was handed out.
@@ -494,7 +502,7 @@ def _released(course: Path, assignment: str) -> dict[str, frozenset[str]]:
         CourseError: if there is no release.
     """
     found = {
-        path.name: _cells(json.loads(path.read_text(encoding="utf-8")))
+        path.name: cells_of(json.loads(path.read_text(encoding="utf-8")))
         for path in sorted((course / "exercises" / assignment).glob("*.ipynb"))
         if read_notebook(path)
     }
@@ -505,8 +513,12 @@ def _released(course: Path, assignment: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def _cells(notebook: Any) -> frozenset[str]:
-    """The names that the course gave to a notebook's cells."""
+def cells_of(notebook: Any) -> frozenset[str]:
+    """The names that the course gave to a notebook's cells.
+
+    Args:
+        notebook: the file's JSON, whatever it holds.
+    """
     names = set()
     cells = notebook.get("cells", []) if isinstance(notebook, dict) else []
     for cell in cells if isinstance(cells, list) else []:
@@ -521,10 +533,17 @@ def _cells(notebook: Any) -> frozenset[str]:
     return frozenset(names)
 
 
-def _which(
+def which(
     path: Path, inner: Path, platform: str, released: dict[str, frozenset[str]]
 ) -> tuple[str | None, int]:
-    """The notebook of the assignment that a file is, and how sure that is: 2 by its name, 1 by a name much like it, 0 by its cells."""
+    """The notebook of the assignment that a file is, and how sure that is: 2 by its name, 1 by a name much like it, 0 by its cells.
+
+    Args:
+        path: the file.
+        inner: its path as it was handed in.
+        platform: whose form its name has; "" for none.
+        released: the notebooks' file names, and the names of their cells.
+    """
     exact = plain_name(inner.name, platform)
     if inner.name in released:
         return inner.name, 2
@@ -548,7 +567,7 @@ def _which(
     try:
         if path.stat().st_size > 100 * 2**20:
             return None, 0
-        cells = _cells(json.loads(path.read_text(encoding="utf-8-sig")))
+        cells = cells_of(json.loads(path.read_text(encoding="utf-8-sig")))
     except (ValueError, RecursionError, OSError):
         return None, 0
     shares = sorted(

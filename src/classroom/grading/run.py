@@ -1,6 +1,7 @@
 """Grading an assignment: what is new goes to the workers, what comes back goes to the gradebook."""
 
 import itertools
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +20,19 @@ from classroom.gradebook import database
 from classroom.grading.log import step
 from classroom.grading.store import Record, Store, masters
 from classroom.grading.work import Master, Result, Task, grade_one, not_graded
+from classroom.sandbox import confine
 
-__all__ = ["Summary", "checked", "content_of", "grade_class", "grade_each", "students_of"]
+__all__ = [
+    "Summary",
+    "checked",
+    "content_of",
+    "grade_class",
+    "grade_each",
+    "renamed",
+    "students_of",
+    "tasks_of",
+    "write",
+]
 
 # Workers that may die with a task before it is suspected of it.
 DEATHS = 3
@@ -32,6 +44,8 @@ SECONDS_TO_LOOK = 10.0
 # How long another machine's scheduler may take to answer, and to have a worker.
 SECONDS_TO_ANSWER = 30.0
 SECONDS_TO_JOIN = 120.0
+
+GONE = "the Dask scheduler is gone; the same command goes on from what was graded"
 
 # What nbgrader's tables hold of a student's id.
 LONGEST_ID = 128
@@ -95,9 +109,53 @@ def _handed_in(folder: Path) -> datetime | None:
         return None
 
 
-def _tasks(course: Path, assignment: str, student: str, found: list[Master], timeout: int) -> list[Task]:
+def tasks_of(
+    course: Path, assignment: str, student: str, found: list[Master], timeout: int = 120
+) -> list[Task]:
+    """What there is to grade of one student, a task for each notebook of the assignment.
+
+    Args:
+        course: the course's folder.
+        assignment: its name.
+        student: the student's id.
+        found: the notebooks of the assignment.
+        timeout: seconds that a cell may take.
+    """
     folder = course / "submitted" / student / assignment
-    return [Task(student, master, content_of(folder / f"{master.name}.ipynb"), timeout) for master in found]
+    handed_in = {master.name: content_of(folder / f"{master.name}.ipynb") for master in found}
+    others = renamed(folder, found) if None in handed_in.values() else {}
+    tasks = []
+    for master in found:
+        content, file = handed_in[master.name], ""
+        if content is None and master.name in others:
+            file = others[master.name]
+            content = content_of(folder / file)
+        tasks.append(Task(student, master, content, timeout, file))
+    return tasks
+
+
+def renamed(folder: Path, found: list[Master]) -> dict[str, str]:
+    """Notebooks that lie in a submission's folder under another name, as browsers and people rename them: the file, by notebook.
+
+    Args:
+        folder: the submission's.
+        found: the notebooks of the assignment.
+    """
+    from classroom.collect.run import cells_of, which
+
+    names = {f"{master.name}.ipynb" for master in found}
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file() and path.name not in names)
+    except OSError:
+        return {}
+    released = {f"{master.name}.ipynb": cells_of(json.loads(master.content)) for master in found if files}
+    told: dict[str, list[str]] = {}
+    for path in files:
+        name, _ = which(path, Path(path.name), "", released)
+        if name is not None:
+            told.setdefault(name.removesuffix(".ipynb"), []).append(path.name)
+    # Where two could be it, nobody but the student knows.
+    return {name: same[0] for name, same in told.items() if len(same) == 1}
 
 
 @contextmanager
@@ -182,8 +240,8 @@ def grade_class(
         progress: whether to show a bar on stderr.
 
     Raises:
-        CourseError: if the assignment was not generated, a student has handed in nothing or has a folder that is no id, or the
-            database or the scheduler does not answer.
+        CourseError: if the assignment was not generated, a student has handed in nothing or has a folder that is no id, the
+            database or the scheduler does not answer, or the course lies where a student's code may read.
     """
     everybody = students_of(course, assignment)
     chosen = checked(students if students is not None else everybody)
@@ -191,13 +249,14 @@ def grade_class(
         raise CourseError(
             f"no submission of {unknown[0]!r} in {course / 'submitted'}; there are {len(everybody)} others"
         )
+    confine.check_place(course)
     summary = Summary()
     with Store(database(course, db_url)) as store:
         found = masters(store.gradebook, assignment, course / "exercises" / assignment)
         before = store.records(assignment)
         todo: list[str] = []
         for student in chosen:
-            tasks = _tasks(course, assignment, student, found, timeout)
+            tasks = tasks_of(course, assignment, student, found, timeout)
             done = all(
                 (record := before.get((student, task.master.name))) and record.digest == task.digest
                 for task in tasks
@@ -231,13 +290,13 @@ def _grade(
     timeout: int,
 ) -> Iterator[tuple[str, float]]:
     """Send tasks out, a few more than there are workers; write down and name each student whose last notebook is back."""
-    from distributed import KilledWorker, as_completed
+    from distributed import KilledWorker, wait
 
     waiting: dict[str, list[Result]] = {}
     sent: dict[Any, Task] = {}
     suspects: set[Task] = set()
     with _pool(min(workers, len(todo) * len(found)), scheduler) as (submit, width):
-        queue = (task for student in todo for task in _tasks(course, assignment, student, found, timeout))
+        queue = (task for student in todo for task in tasks_of(course, assignment, student, found, timeout))
 
         def send(task: Task) -> Any:
             step("send", f"{task.student}/{task.master.name}")
@@ -247,35 +306,48 @@ def _grade(
 
         # Not all at once: a class of hundreds stays on the disk until its turn comes. Workers may join and leave.
         most, looked = 2 * width() + 2, time.monotonic()
-        coming = as_completed([send(task) for task in itertools.islice(queue, most)])
-        for future in coming:
-            task = sent.pop(future)
+        for task in itertools.islice(queue, most):
+            send(task)
+        alone = 0.0
+        while sent:
             try:
-                result = future.result()
-            except KilledWorker:
-                # Tasks that waited for a worker that died are suspected with the one that it was at: it gets another chance.
-                if task not in suspects:
-                    suspects.add(task)
-                    coming.add(send(task))
-                    continue
-                result = not_graded(task, f"the workers that graded it ended, {2 * DEATHS} times")
+                ended = wait(list(sent), timeout=SECONDS_TO_LOOK, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                alone = 0.0 if width() else alone + SECONDS_TO_LOOK
+                if alone >= SECONDS_TO_JOIN:
+                    raise CourseError(
+                        f"no worker has been there for {alone:.0f} seconds; the same command goes on from what was graded"
+                    ) from None
+                continue
             except CancelledError:
-                raise CourseError(
-                    "the Dask scheduler is gone; the same command goes on from what was graded"
-                ) from None
-            except Exception as error:
-                result = not_graded(
-                    task, f"no worker could take it: {type(error).__name__}: {str(error)[:300]}"
-                )
+                raise CourseError(GONE) from None
+            alone = 0.0
             if time.monotonic() - looked > SECONDS_TO_LOOK:
                 most, looked = 2 * width() + 2, time.monotonic()
-            for following in itertools.islice(queue, max(most - coming.count(), 0)):
-                coming.add(send(following))
-            results = waiting.setdefault(result.student, [])
-            results.append(result)
-            if len(results) == len(found):
-                write(course, assignment, waiting.pop(result.student), store)
-                yield result.student, sum(one.seconds for one in results)
+            for future in ended:
+                task = sent.pop(future)
+                try:
+                    result = future.result()
+                except KilledWorker:
+                    # Tasks that waited for a worker that died are suspected with the one that it was at: it gets another chance.
+                    if task not in suspects:
+                        suspects.add(task)
+                        send(task)
+                        continue
+                    result = not_graded(task, f"the workers that graded it ended, {2 * DEATHS} times")
+                except CancelledError:
+                    raise CourseError(GONE) from None
+                except Exception as error:
+                    result = not_graded(
+                        task, f"no worker could take it: {type(error).__name__}: {str(error)[:300]}"
+                    )
+                for following in itertools.islice(queue, max(most - len(sent), 0)):
+                    send(following)
+                results = waiting.setdefault(result.student, [])
+                results.append(result)
+                if len(results) == len(found):
+                    write(course, assignment, waiting.pop(result.student), store)
+                    yield result.student, sum(one.seconds for one in results)
 
 
 def grade_each(

@@ -7,7 +7,7 @@ from typing import Any
 from classroom.collect.run import record_of
 from classroom.errors import CourseError
 from classroom.gradebook import database, find_assignment
-from classroom.grading.run import checked, content_of, students_of
+from classroom.grading.run import checked, students_of, tasks_of
 from classroom.grading.store import Store, masters
 from classroom.grading.work import GRADED, MISSING, Task
 from classroom.late import late_text
@@ -50,11 +50,7 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
         record = record_of(course, assignment)["students"]
         releases = Releases(store.gradebook, assignment)
 
-        def answered(student: str, name: str) -> str:
-            content = content_of(course / "submitted" / student / assignment / f"{name}.ipynb")
-            return "" if content is None else releases.answered(name, content)
-
-        expected = _digests(course, assignment, store)
+        tasks_now = _tasks_now(course, assignment, store)
         handed_in = set(checked(students_of(course, assignment)))
         everybody = handed_in | submissions.keys() | {student.id for student in store.gradebook.students}
         for student in sorted(everybody):
@@ -67,15 +63,18 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
             graded = (
                 {book.name: book for book in submissions[student].notebooks} if student in submissions else {}
             )
+            tasks = tasks_now(student) if student in handed_in else {}
             for name in notebooks:
-                done, book = records.get((student, name)), graded.get(name)
-                if done:
+                done, book, task = records.get((student, name)), graded.get(name), tasks.get(name)
+                if done and not done.digest:
+                    status = "not graded"  # it was tried, and the notes say what was in the way
+                elif done:
                     status = done.status
                 elif has_points(book):
                     status = GRADED
                 else:
                     status = "not graded" if student in handed_in else MISSING
-                if done and done.digest not in ("", expected(student, name, done.digest)):
+                if done and done.digest and task and done.digest != task.digest:
                     status = "outdated"
                 waiting = sum(bool(grade.needs_manual_grade) for grade in book.grades) if book else 0
                 rows.append(
@@ -83,10 +82,14 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
                         "student": student,
                         "notebook": name,
                         "status": status,
-                        "points": round(book.score, 2) if book and (done or status == GRADED) else "",
+                        "points": round(book.score, 2)
+                        if book and (done or status == GRADED) and status != "not graded"
+                        else "",
                         "most": "" if book is None else book.max_score,
                         "waiting": waiting,
-                        "release": answered(student, name) if student in handed_in else "",
+                        "release": releases.answered(name, task.content)
+                        if task and task.content is not None
+                        else "",
                         "late": late,
                         "penalty": round(book.late_submission_penalty or 0, 2) or "" if book else "",
                         "notes": "; ".join(done.notes) if done else "",
@@ -95,23 +98,13 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
     return rows
 
 
-def _digests(course: Path, assignment: str, store: Store) -> Callable[[str, str, str], str]:
-    """A function that gives what a submission's record would hold now; the last argument where that cannot be told."""
+def _tasks_now(course: Path, assignment: str, store: Store) -> Callable[[str], dict[str, Task]]:
+    """A function that gives what there is to grade of a student now, by notebook; nothing where that cannot be told."""
     try:
-        found = {
-            master.name: master
-            for master in masters(store.gradebook, assignment, course / "exercises" / assignment)
-        }
+        found = masters(store.gradebook, assignment, course / "exercises" / assignment)
     except CourseError:
-        return lambda student, name, otherwise: otherwise
-
-    def digest(student: str, name: str, otherwise: str) -> str:
-        if name not in found:
-            return otherwise
-        content = content_of(course / "submitted" / student / assignment / f"{name}.ipynb")
-        return Task(student, found[name], content).digest
-
-    return digest
+        return lambda student: {}
+    return lambda student: {task.master.name: task for task in tasks_of(course, assignment, student, found)}
 
 
 def _counting(record: dict[str, Any], student: str) -> list[dict[str, Any]]:

@@ -103,6 +103,8 @@ def masters(gradebook: Gradebook, assignment: str, release: Path) -> list[Master
         for cell in frame.cells:
             marks = cell.metadata.get("nbgrader", {})
             name = marks.get("grade_id")
+            if name is None:
+                continue  # the cell that installs the package
             if name not in stored:
                 raise CourseError(
                     f"{notebook.name} was released with a cell {name!r} that the gradebook does not know; generate it again"
@@ -194,8 +196,9 @@ class Store:
 
         def work() -> None:
             step("write gradebook", results[0].student)
+            submission = self._submission(assignment, results[0].student, submitted)
             for result in results:
-                self._save(assignment, result, submitted)
+                self._save(assignment, result, submission)
             self.gradebook.db.flush()
             step("commit", results[0].student)
 
@@ -233,15 +236,19 @@ class Store:
                 time.sleep(pause)
                 pause = min(2 * pause, 2.0)
 
-    def _save(self, assignment: str, result: Result, submitted: datetime | None) -> None:
-        book, db = self.gradebook, self.gradebook.db
+    def _submission(self, assignment: str, student: str, submitted: datetime | None) -> Any:
+        """The row of a submission, made if there is none. nbgrader commits it, so nothing of the results may be written yet."""
+        book = self.gradebook
         try:
-            book.find_student(result.student)
+            book.find_student(student)
         except MissingEntry:
-            book.update_or_create_student(result.student)
+            book.update_or_create_student(student)
         more = {} if submitted is None else {"timestamp": submitted}
-        with db.no_autoflush:  # nbgrader builds a submission piece by piece
-            submission = book.update_or_create_submission(assignment, result.student, **more)
+        with book.db.no_autoflush:  # nbgrader builds a submission piece by piece
+            return book.update_or_create_submission(assignment, student, **more)
+
+    def _save(self, assignment: str, result: Result, submission: Any) -> None:
+        db = self.gradebook.db
         notebook = next(found for found in submission.notebooks if found.name == result.notebook)
         before, answers = self._answers(assignment, result)
         # The cells' names in one query, not one for each grade; what is written goes out once, at the end.
@@ -290,6 +297,9 @@ class Store:
             & (ANSWERS.c.notebook == result.notebook)
         )
         row = db.execute(select(ANSWERS.c.answers).where(keys)).first()
+        if not result.digest:  # nothing was graded, so the answers are those of before
+            before = json.loads(row.answers) if row else {}
+            return before, before
         cells = json.loads(result.executed)["cells"] if result.executed else []
         answers = {
             cell["metadata"]["nbgrader"]["grade_id"]: hashlib.sha256(

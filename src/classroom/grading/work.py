@@ -2,21 +2,34 @@
 
 import asyncio
 import contextvars
+import functools
 import hashlib
 import time
 import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 from nbgrader import utils
 
+import refcells
 from classroom.grading.log import step
 from classroom.grading.repair import Unreadable, repair
 
 __all__ = ["FAILED", "GRADED", "MISSING", "REPAIRED", "Master", "Result", "Task", "grade_one", "not_graded"]
 
 GRADED, REPAIRED, FAILED, MISSING = "graded", "repaired", "failed", "missing"
+
+
+@functools.cache
+def judges() -> str:
+    """A hash of what test cells call: the reference cells, their cases and tolerances."""
+    package = Path(refcells.__file__).parent
+    sha = hashlib.sha256()
+    for path in sorted([*package.glob("*.py"), *(package / "autotest").rglob("*.py")]):
+        sha.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return sha.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -26,15 +39,17 @@ class Master:
     Attributes:
         name: the notebook's name.
         content: the notebook with its hidden tests, as JSON.
+        judges: a hash of what the tests call, as the grader has it.
     """
 
     name: str
     content: str
+    judges: str = field(default_factory=judges)
 
     @property
     def digest(self) -> str:
-        """A hash that changes when a test, a point or the wording changes."""
-        return hashlib.sha256(self.content.encode()).hexdigest()[:16]
+        """A hash that changes when a test, what it calls, a point or the wording changes."""
+        return hashlib.sha256(f"{self.judges}{self.content}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -46,12 +61,14 @@ class Task:
         master: the course's notebook.
         content: the file as it came; None if there is none.
         timeout: seconds that a cell may take.
+        file: the file's name, where that is not the notebook's.
     """
 
     student: str
     master: Master
     content: bytes | None
     timeout: int = 120
+    file: str = ""
 
     @property
     def digest(self) -> str:
@@ -104,20 +121,34 @@ def grade_one(task: Task) -> Result:
             result.notes = ["the notebook was not handed in"]
         else:
             repaired = repair(task.content, master)
-            result.notes = repaired.notes
-            result.status = REPAIRED if repaired.notes else GRADED
+            renamed = [f"the notebook was found in '{task.file}'"] if task.file else []
+            result.notes = renamed + repaired.notes
+            result.status = REPAIRED if result.notes else GRADED
             _execute(repaired.notebook, task.timeout)
             _count(repaired.notebook, result)
     except Unreadable as reason:
         result.status, result.notes = FAILED, [str(reason)]
+        result.executed = told_why(str(reason))
     except Exception as error:
         # The grader's own failure, not the submission's: without a digest the next run tries again.
         result.status, result.digest = FAILED, ""
         where = traceback.extract_tb(error.__traceback__)[-1]
         result.notes = [f"grading stopped with {type(error).__name__}: {str(error)[:300]} ({where.name})"]
+        result.executed = None
     result.seconds = time.perf_counter() - start
     step("end", f"{task.student}/{task.master.name}")
     return result
+
+
+def told_why(reason: str) -> str:
+    """A notebook in the place of one that cannot be read: its student gets a page that says why.
+
+    Args:
+        reason: why.
+    """
+    text = f"**This notebook could not be graded:** {reason}."
+    cell = nbformat.v4.new_markdown_cell(text, id="reason")
+    return nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
 
 
 def not_graded(task: Task, reason: str) -> Result:
