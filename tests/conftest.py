@@ -1,8 +1,13 @@
 """For all tests: those that take minutes run on demand."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
+
+# nbgrader calls alembic by name; an environment that is used without being activated has it beside its Python alone.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

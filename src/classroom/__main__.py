@@ -163,7 +163,7 @@ def _grade(options: argparse.Namespace) -> int:
             f"seconds a submission: {statistics.median(summary.seconds):.1f} (median), {max(summary.seconds):.1f} (longest)"
         )
     for record in odd:
-        print(f"{record.status:9} {record.student}/{record.notebook}: {'; '.join(record.notes)}")
+        print(f"{record.status:10} {record.student}/{record.notebook}: {'; '.join(record.notes)}")
     return 0
 
 

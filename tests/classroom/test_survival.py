@@ -19,7 +19,7 @@ from small import RIGHT, hand_in, small_course
 
 from classroom.course import read_notebook
 from classroom.grading import run as grading_run
-from classroom.grading.work import FAILED, Master, Task, grade_one
+from classroom.grading.work import NOT_GRADED, Master, Task, grade_one
 from classroom.postgresql import programs
 from classroom.sandbox import leftovers
 from classroom.survival import WRITING, survive
@@ -53,7 +53,7 @@ def test_a_class_of_200_gets_the_grades_of_an_undisturbed_run(db, undisturbed, c
             print(f"  {times:3} x {target}: {phase}")
     assert (told["lost"], told["double"], told["different"], told["left"]) == (0, 0, 0, 0)
     assert len(told["points"]) == 200
-    assert len({tuple(sorted(points.items())) for points in told["points"].values()}) > 5, (
+    assert len({tuple(sorted(points.items())) for points in told["points"].values()}) > 3, (
         "a class is not one answer"
     )
     assert len(told["kills"]) >= 35
@@ -172,7 +172,7 @@ def test_a_worker_that_dies_with_a_task_again_and_again_is_a_status_and_the_batc
         hand_in(course, student, RIGHT)
     told = grading_run.grade_class(course, "small", ["dies", "lives"], workers=1, timeout=10, progress=False)
     status = {record.student: (record.status, record.digest) for record in told.records}
-    assert status["dies"] == (FAILED, "")
+    assert status["dies"] == (NOT_GRADED, "")
     assert status["lives"][0] == "graded"
     assert Counter(sent) == {"dies": 2, "lives": 1}
     assert "ended" in next(record.notes[0] for record in told.records if record.student == "dies")

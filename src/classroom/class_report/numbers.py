@@ -14,13 +14,12 @@ from classroom.gradebook import database, find_assignment
 from classroom.grading.run import content_of, students_of
 from classroom.grading.status import has_points
 from classroom.grading.store import Record, Store
-from classroom.grading.work import GRADED, MISSING, REPAIRED
+from classroom.grading.work import GRADED, MISSING, NOT_GRADED, REPAIRED
 from classroom.releases import Releases
 from refcells.autotest.calls import NOT_WRITTEN
 
 __all__ = [
     "FEWEST",
-    "NOT_GRADED",
     "Answered",
     "ClassNumbers",
     "Discrimination",
@@ -32,8 +31,6 @@ __all__ = [
     "class_numbers",
     "discrimination",
 ]
-
-NOT_GRADED = "not graded"
 
 # With fewer students a correlation says nothing about a question.
 FEWEST = 5

@@ -7,14 +7,13 @@ from typing import Any
 
 from classroom.class_report.numbers import (
     FEWEST,
-    NOT_GRADED,
     SLOW_MORE,
     SLOW_TIMES,
     ClassNumbers,
     Question,
     class_numbers,
 )
-from classroom.grading.work import FAILED, GRADED, MISSING, REPAIRED
+from classroom.grading.work import FAILED, GRADED, MISSING, NOT_GRADED, REPAIRED
 from classroom.pages import bins, nice_edges, render
 
 __all__ = ["report_page", "write_report"]

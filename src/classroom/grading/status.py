@@ -9,7 +9,7 @@ from classroom.errors import CourseError
 from classroom.gradebook import database, find_assignment
 from classroom.grading.run import checked, students_of, tasks_of
 from classroom.grading.store import Store, masters
-from classroom.grading.work import GRADED, MISSING, Task
+from classroom.grading.work import GRADED, MISSING, NOT_GRADED, Task
 from classroom.late import late_text
 from classroom.releases import Releases
 
@@ -66,14 +66,12 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
             tasks = tasks_now(student) if student in handed_in else {}
             for name in notebooks:
                 done, book, task = records.get((student, name)), graded.get(name), tasks.get(name)
-                if done and not done.digest:
-                    status = "not graded"  # it was tried, and the notes say what was in the way
-                elif done:
+                if done:
                     status = done.status
                 elif has_points(book):
                     status = GRADED
                 else:
-                    status = "not graded" if student in handed_in else MISSING
+                    status = NOT_GRADED if student in handed_in else MISSING
                 if done and done.digest and task and done.digest != task.digest:
                     status = "outdated"
                 waiting = sum(bool(grade.needs_manual_grade) for grade in book.grades) if book else 0
@@ -83,7 +81,7 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
                         "notebook": name,
                         "status": status,
                         "points": round(book.score, 2)
-                        if book and (done or status == GRADED) and status != "not graded"
+                        if book and (done or status == GRADED) and status != NOT_GRADED
                         else "",
                         "most": "" if book is None else book.max_score,
                         "waiting": waiting,

@@ -19,7 +19,7 @@ from classroom.course import read_notebook, sources
 from classroom.errors import CourseError
 from classroom.gradebook import connect
 from classroom.grading.log import step
-from classroom.grading.work import Master, Result
+from classroom.grading.work import NOT_GRADED, Master, Result
 from classroom.late import apply_penalties
 
 __all__ = ["Record", "Store", "masters"]
@@ -64,7 +64,7 @@ class Record:
         student: the student's id.
         notebook: the notebook's name.
         digest: of the submission and the tests that graded it.
-        status: 'graded', 'repaired', 'failed' or 'missing'.
+        status: 'graded', 'repaired', 'failed' or 'missing'; 'not graded' where the grader itself failed.
         notes: what was repaired, or why it failed.
         seconds: how long it took.
         finished: when, in ISO format, UTC.
@@ -170,7 +170,7 @@ class Store:
                 row.student,
                 row.notebook,
                 row.digest,
-                row.status,
+                row.status if row.digest else NOT_GRADED,
                 json.loads(row.notes),
                 row.seconds,
                 row.finished,

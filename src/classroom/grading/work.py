@@ -17,9 +17,21 @@ import refcells
 from classroom.grading.log import step
 from classroom.grading.repair import Unreadable, repair
 
-__all__ = ["FAILED", "GRADED", "MISSING", "REPAIRED", "Master", "Result", "Task", "grade_one", "not_graded"]
+__all__ = [
+    "FAILED",
+    "GRADED",
+    "MISSING",
+    "NOT_GRADED",
+    "REPAIRED",
+    "Master",
+    "Result",
+    "Task",
+    "grade_one",
+    "not_graded",
+]
 
 GRADED, REPAIRED, FAILED, MISSING = "graded", "repaired", "failed", "missing"
+NOT_GRADED = "not graded"
 
 
 @functools.cache

@@ -131,7 +131,8 @@ EXPERIMENTS = [
             for lr in (0.01, 0.03, 0.1, 0.3, 1.0)
             for seed in SEEDS
         ],
-        sample=[10, 35],
+        # Not an unclipped run at a higher rate: which of these diverge, another processor's rounding decides.
+        sample=[5, 35],
         close=_clipping_close,
     ),
     Experiment(
