@@ -39,10 +39,13 @@ _SCROLLS, _SCROLLS_TOO = (
     '".pst-scrollable-table-container"].join',
     '".pst-scrollable-table-container","article table","article .katex-display"].join',
 )
-# Sizes are rounded, so one pixel more is no reason to scroll.
+# Sizes are rounded, so one pixel more is no reason to scroll. A size is asked for when a listing comes near, and again when it
+# changes: with the window, or when the box that holds it is opened.
 _NEAR = (
+    "const courseSize=new ResizeObserver(s=>s.forEach(({target:e})=>{"
+    "e.tabIndex=e.scrollWidth>e.clientWidth+1||e.scrollHeight>e.clientHeight+1?0:-1}));\n"
     "const courseNear=new IntersectionObserver(s=>s.forEach(({target:e,isIntersecting:n})=>{"
-    "n&&(e.tabIndex=e.scrollWidth>e.clientWidth+1||e.scrollHeight>e.clientHeight+1?0:-1)}));\n"
+    "n&&courseSize.observe(e)}));\n"
 )
 
 # Where the search takes the text of a page from, for what it shows below a result: a formula is text once, as MathML.

@@ -130,6 +130,26 @@ def test_a_playground_runs_on_its_page(opened, address, name):
     assert traffic.complaints == []
 
 
+def test_a_listing_in_a_box_can_be_scrolled_by_keyboard_once_it_is_open(opened, address):
+    """Hidden it has another width, and may seem to fit."""
+    page, _ = opened(f"{address}/book/answers/scalar_gru.html")
+    box = page.locator(".admonition.dropdown").first
+    box.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    box.locator(".admonition-title").click()
+    wrong = (
+        "() => [...document.querySelectorAll('.admonition.dropdown:not(.toggle-hidden) pre')]"
+        ".filter((e) => (e.scrollWidth > e.clientWidth + 1) !== (e.tabIndex === 0)).length"
+    )
+    page.wait_for_function(f"({wrong})() === 0")
+    assert page.evaluate("document.querySelector('.admonition.dropdown pre').tabIndex") == 0
+    # A wider window needs no scrolling, a narrower one does.
+    page.set_viewport_size({"width": 2400, "height": 900})
+    page.wait_for_function("document.querySelector('.admonition.dropdown pre').tabIndex === -1")
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function("document.querySelector('.admonition.dropdown pre').tabIndex === 0")
+
+
 def test_the_figure_is_there_without_a_script(opened, address):
     page, _ = opened(f"{address}/book/index.html", java_script_enabled=False)
     assert page.locator(".course-hero [data-share]").count() == STEPS
