@@ -156,7 +156,7 @@ def test_the_command_says_what_it_did_and_what_is_wrong(course, graded, capsys):
     assert main(["--course", str(course), "grade", "small", "--workers", "1"]) == 0
     out = capsys.readouterr().out
     assert f"0 submissions graded, {len(ODD)} stood already" in out
-    assert "failed    binary/one: the file is not text: no notebook" in out
+    assert "failed     binary/one: the file is not text: no notebook" in out
     for arguments, says in (
         (["grade", "nothing"], "no assignment 'nothing'"),
         (["grade", "small", "--students", "nobody"], "no submission of 'nobody'"),

@@ -42,9 +42,12 @@ def undisturbed():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("db", ["sqlite", pytest.param("postgresql", marks=needs_postgresql)])
-def test_a_class_of_200_gets_the_grades_of_an_undisturbed_run(db, undisturbed, capsys):
-    told = survive(200, db, kills=40, seed=7, undisturbed=undisturbed.get("points"))
+@pytest.mark.parametrize(
+    ("db", "kills"), [("sqlite", 20), pytest.param("postgresql", 30, marks=needs_postgresql)]
+)
+def test_a_class_of_200_gets_the_grades_of_an_undisturbed_run(db, kills, undisturbed, capsys):
+    """As `make grading-report` does it with forty kills."""
+    told = survive(200, db, kills=kills, seed=7, undisturbed=undisturbed.get("points"))
     undisturbed["points"] = told["points"]
     with capsys.disabled():
         hits = Counter((kill["target"], kill["phase"]) for kill in told["kills"])
@@ -56,7 +59,7 @@ def test_a_class_of_200_gets_the_grades_of_an_undisturbed_run(db, undisturbed, c
     assert len({tuple(sorted(points.items())) for points in told["points"].values()}) > 3, (
         "a class is not one answer"
     )
-    assert len(told["kills"]) >= 35
+    assert len(told["kills"]) >= kills - 5
     killed = Counter(kill["target"].partition(",")[0] for kill in told["kills"])
     assert set(killed) == {"grader", "worker", "kernel", "kernel server"} | (
         {"connection"} if db == "postgresql" else set()

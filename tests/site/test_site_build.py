@@ -212,7 +212,7 @@ def test_a_book_with_addresses_names_them(tmp_path):
     led = {link.get_text(): link["href"] for link in page.select("article a.reference.external")}
     assert led["Colab"].endswith("/github/some/course/blob/main/exercises/lstm/one.ipynb")
     assert led["Binder"].endswith("/gh/some/course/main?urlpath=lab/tree/exercises/lstm/one.ipynb")
-    assert "run the notebook’s first cell" in page.select_one(".run-elsewhere").get_text()
+    assert "run the notebook's first cell" in page.select_one(".run-elsewhere").get_text()
 
     def said(soup, **which):
         return [tag["content"] for tag in soup.find_all("meta", attrs=which)]
