@@ -63,7 +63,7 @@ def status_rows(course: Path, assignment: str, db_url: str | None = None) -> lis
             graded = (
                 {book.name: book for book in submissions[student].notebooks} if student in submissions else {}
             )
-            tasks = tasks_now(student) if student in handed_in else {}
+            tasks = tasks_now(student)
             for name in notebooks:
                 done, book, task = records.get((student, name)), graded.get(name), tasks.get(name)
                 if done:

@@ -214,6 +214,19 @@ def refused(rule: Rule, source: str, before: Iterable[str] = ()) -> str | None:
     return None
 
 
+_start = threading.Thread.start
+_watched: dict[int, tuple[Rule, list[str]]] = {}
+
+
+def _starts(thread: threading.Thread) -> None:
+    """Start a thread, unless the one that asks is watched."""
+    if watched := _watched.get(threading.get_ident()):
+        rule, hits = watched
+        hits.append("a thread")
+        raise Unfit(f"it starts a thread. It may not use {rule.says}")
+    _start(thread)
+
+
 @contextlib.contextmanager
 def forbidding(rule: Rule) -> Iterator[None]:
     """Watch PyTorch's operations in this thread, which may start no other: nobody watches there.
@@ -224,13 +237,6 @@ def forbidding(rule: Rule) -> Iterator[None]:
     from torch.overrides import TorchFunctionMode
 
     hits: list[str] = []
-    watched, start = threading.get_ident(), threading.Thread.start
-
-    def starts(thread: threading.Thread) -> None:
-        if threading.get_ident() == watched:
-            hits.append("a thread")
-            raise Unfit(f"it starts a thread. It may not use {rule.says}")
-        start(thread)
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -240,11 +246,13 @@ def forbidding(rule: Rule) -> Iterator[None]:
                 raise Unfit(f"it uses {whole}. It may not use {rule.says}")
             return func(*args, **(kwargs or {}))
 
-    threading.Thread.start = starts  # type: ignore[assignment, method-assign]
+    # Put in place once, and told of each thread that is watched: calls that run too long end in any order.
+    threading.Thread.start = _starts  # type: ignore[assignment, method-assign]
+    _watched[threading.get_ident()] = (rule, hits)
     try:
         with Watch():
             yield
     finally:
-        threading.Thread.start = start  # type: ignore[method-assign]
+        del _watched[threading.get_ident()]
     if hits:
         raise Unfit(f"it uses {hits[0]}. It may not use {rule.says}")
