@@ -1,5 +1,6 @@
 """What a preprocessor of `nbgrader generate_feedback` leaves out of a student's page."""
 
+import functools
 import re
 from typing import Any
 
@@ -7,18 +8,41 @@ from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
-__all__ = ["WithoutHiddenTests"]
+from refcells.autotest.verdict import COMES_OUT
+
+__all__ = ["FINDING", "WithoutHiddenTests", "hidden_lines"]
+
+# Where a failed test cell's metadata name the question, the mistake where the results are those of a known one, and whether a
+# hidden test found it.
+FINDING = "finding"
+
+# What nbgrader marks hidden tests with.
+BEGIN, END = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
+
+
+@functools.lru_cache(maxsize=1000)  # a class has the same test cells
+def hidden_lines(source: str, begin: str = BEGIN, end: str = END) -> frozenset[int]:
+    """The numbers, from 1, of a test cell's lines that are hidden, the two marks among them."""
+    found: set[int] = set()
+    inside = False
+    for number, line in enumerate(source.splitlines(), start=1):
+        inside = inside or begin in line
+        if inside:
+            found.add(number)
+        inside = inside and end not in line
+    return frozenset(found)
 
 
 class WithoutHiddenTests(NbGraderPreprocessor):
     """Puts one comment in the place of a test cell's hidden tests, whose seed would tell what is asked.
 
-    What a failing hidden test says stays: the hint names the mistake. Where nbgrader's own Execute ran the cell, the error's
-    frames would show the hidden lines, and only its last line is kept.
+    Of a failing hidden test the hint stays, which names the mistake; the case and the numbers do not. The graded notebook
+    keeps all of it, for whoever grades. Where nbgrader's own Execute ran the cell, nothing tells which test failed, but
+    frames that show hidden lines are left out.
     """
 
-    begin = Unicode("BEGIN HIDDEN TESTS", help="What marks the first line that is hidden.").tag(config=True)
-    end = Unicode("END HIDDEN TESTS", help="What marks the last one.").tag(config=True)
+    begin = Unicode(BEGIN, help="What marks the first line that is hidden.").tag(config=True)
+    end = Unicode(END, help="What marks the last one.").tag(config=True)
     note = Unicode(
         "# Hidden tests: the same question with other numbers.", help="What stands in their place."
     ).tag(config=True)
@@ -29,25 +53,33 @@ class WithoutHiddenTests(NbGraderPreprocessor):
         """Rewrite one cell."""
         if cell.cell_type != "code" or self.begin not in cell.source:
             return cell, resources
-        kept: list[str] = []
-        hidden: list[str] = []
-        inside = False
-        for line in cell.source.splitlines():
-            if self.begin in line:
-                inside = True
-                kept.append(self.note)
-            elif self.end in line:
-                inside = False
-            else:
-                (hidden if inside else kept).append(line)
-        cell.source = "\n".join(kept)
-        secret = {line.strip() for line in hidden if line.strip()}
+        lines = cell.source.splitlines()
+        numbers = hidden_lines(cell.source, self.begin, self.end)
+        secret = {lines[number - 1].strip() for number in numbers} - {""}
+        cell.source = "\n".join(
+            self.note if self.begin in line else line
+            for number, line in enumerate(lines, start=1)
+            if number not in numbers or self.begin in line
+        )
+        by_hidden_test = bool(cell.metadata.get(FINDING, {}).get("hidden"))
         for output in cell.get("outputs", []):
-            if output.output_type == "error":
+            if output.output_type != "error":
+                continue
+            if by_hidden_test:
+                output.evalue = _hint(output.evalue)
+                output.traceback = [f"Not right yet. {output.evalue}"]
+            else:
                 output.traceback = [entry for entry in output.traceback if not _shows(entry, secret)] or [
                     f"{output.ename}: {output.evalue}"
                 ]
         return cell, resources
+
+
+def _hint(message: str) -> str:
+    """What a student may read of a hidden test's message."""
+    _, found, hint = message.partition(COMES_OUT)
+    told = "A hidden test, which asks the same with other numbers, does not pass."
+    return f"{told}\n{COMES_OUT}{hint}" if found else told
 
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")

@@ -33,6 +33,7 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import Execute
 from traitlets import Float, Integer
 
+from classroom.feedback import FINDING, hidden_lines
 from classroom.grading.log import step
 from classroom.sandbox import Limits, confine
 from refcells.autotest import wire
@@ -41,10 +42,10 @@ from refcells.autotest.forbidden import FORBIDDEN, forbidden_in, refused
 from refcells.autotest.limits import LOOK, PATIENCE, SECONDS, OutOfBounds, Wait, limited
 from refcells.autotest.student import MIME
 
-__all__ = ["FINDING", "KernelGone", "SeparateExecute", "StudentFunction", "free_names"]
+__all__ = ["KernelGone", "SeparateExecute", "StudentFunction", "free_names"]
 
-# Where a failed test cell's metadata name the question and, where the results are those of a known mistake, the mistake.
-FINDING = "finding"
+# The name that a test cell's code has in a traceback.
+TEST = "<test>"
 
 # Seconds after which a notebook is not begun once more because its kernel was killed.
 LONG = 300.0
@@ -217,6 +218,13 @@ def _exercise(source: str) -> str | None:
             if isinstance(name, ast.Constant) and (found := forbidden_in(str(name.value))):
                 return found
     return None
+
+
+def _hidden(source: str, error: BaseException) -> bool:
+    """Whether a hidden test raised the error."""
+    lines = hidden_lines(source)
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_filename == TEST and line in lines for frame, line in frames)
 
 
 def _grade_id(cell: NotebookNode) -> str:
@@ -426,13 +434,15 @@ class SeparateExecute(Execute):
             shown = new_output(
                 "error", ename="WrongAnswer", evalue=str(wrong), traceback=wrong._render_traceback_()
             )
-            found = {"question": wrong.question, "mistake": wrong.mistake}
+            hidden = "yes" if _hidden(source, wrong) else ""
+            found = {"question": wrong.question, "mistake": wrong.mistake, "hidden": hidden}
             return [shown], {key: value for key, value in found.items() if value}
         except OutOfBounds as stopped:
             return [_error(type(stopped).__name__, f"Not right yet. {stopped}")], {}
         except Exception as error:
             lines = traceback.format_exception_only(error)
-            return [new_output("error", ename=type(error).__name__, evalue=str(error), traceback=lines)], {}
+            shown = new_output("error", ename=type(error).__name__, evalue=str(error), traceback=lines)
+            return [shown], {"hidden": "yes"} if _hidden(source, error) else {}
         outputs = [new_output("stream", name="stdout", text=text)] if (text := out.getvalue()) else []
         if isinstance(value, int | float) and not isinstance(value, bool):
             outputs.append(new_output("execute_result", data={"text/plain": repr(float(value))}))
@@ -527,5 +537,5 @@ def _compiled(source: str) -> tuple[CodeType, CodeType | None]:
     """A cell's code, and that of its last line apart if it is an expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    value = compile(ast.Expression(last.value), "<test>", "eval") if isinstance(last, ast.Expr) else None
-    return compile(tree, "<test>", "exec"), value
+    value = compile(ast.Expression(last.value), TEST, "eval") if isinstance(last, ast.Expr) else None
+    return compile(tree, TEST, "exec"), value

@@ -14,11 +14,11 @@ from classroom.__main__ import main
 from classroom.class_report import class_numbers, report_page, write_report
 from classroom.class_report.numbers import FEWEST, ClassNumbers, Question, discrimination
 from classroom.errors import CourseError
+from classroom.feedback import FINDING
 from classroom.gradebook import COURSE_ID
 from classroom.grading.store import Store
 from classroom.grading.work import FAILED, GRADED, MISSING, REPAIRED, Master, Result, Task, grade_one
 from classroom.pages import bins, nice_edges
-from classroom.separate import FINDING
 from refcells.autotest import WrongAnswer, check, judge
 from refcells.autotest.calls import NOT_WRITTEN
 

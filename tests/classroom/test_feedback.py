@@ -1,5 +1,6 @@
 """Hidden tests stay hidden in a student's page, whoever ran them."""
 
+import pytest
 from nbformat.v4 import new_code_cell, new_output
 
 from classroom.feedback import WithoutHiddenTests
@@ -13,8 +14,8 @@ check(lambda: judge("scalar.sigmoid", sigmoid), \"\"\"passed\"\"\", "x")
 last = 1"""
 
 
-def page(*outputs, source=SOURCE):
-    cell = new_code_cell(source, outputs=list(outputs))
+def page(*outputs, source=SOURCE, **metadata):
+    cell = new_code_cell(source, outputs=list(outputs), metadata=metadata)
     cell, _ = WithoutHiddenTests().preprocess_cell(cell, {}, 0)
     return cell
 
@@ -28,11 +29,25 @@ def test_one_comment_stands_in_their_place():
     ]
 
 
-def test_the_hint_of_a_failing_hidden_test_stays():
-    error = new_output(
-        "error", ename="WrongAnswer", evalue="at step 3", traceback=["Not right yet. h differs, at step 3"]
-    )
-    assert page(error).outputs[0].traceback == ["Not right yet. h differs, at step 3"]
+MESSAGE = "lstm_step: with zero states, cell state c differs: expected 0.25, got 0.5"
+HINT = "This is what comes out when the cell state is not carried on."
+
+
+def wrong(message):
+    return new_output("error", ename="WrongAnswer", evalue=message, traceback=[f"Not right yet. {message}"])
+
+
+@pytest.mark.parametrize("hint", ["", f"\n{HINT}"])
+def test_of_a_failing_hidden_test_the_hint_stays_alone(hint):
+    cell = page(wrong(MESSAGE + hint), finding={"question": "scalar.lstm_step", "hidden": "yes"})
+    told = f"A hidden test, which asks the same with other numbers, does not pass.{hint}"
+    assert cell.outputs[0].evalue == told
+    assert cell.outputs[0].traceback == [f"Not right yet. {told}"]
+
+
+def test_what_a_visible_test_says_stays():
+    output = page(wrong(f"{MESSAGE}\n{HINT}"), finding={"question": "scalar.lstm_step"}).outputs[0]
+    assert output == wrong(f"{MESSAGE}\n{HINT}")
 
 
 def test_a_traceback_that_quotes_them_is_cut():

@@ -56,6 +56,7 @@ BOTH, HALF, TWICE, NONE = (2, 2), (2, 0), (0, 2), (0, 0)
 ODD = {
     "right": (RIGHT, BOTH, "graded"),
     "half-right": (RIGHT | {"twice": "def twice(x):\n    return x"}, HALF, "graded"),
+    "knows-the-visible-test": (RIGHT | {"twice": "def twice(x):\n    return 6.0"}, HALF, "graded"),
     "untouched": ({}, NONE, "graded"),
     "ends-the-kernel": (RIGHT | {"twice": "import os\nos._exit(0)"}, HALF, "graded"),
     "ends-in-a-call": (RIGHT | {"half": "def half(x):\n    import os\n    os._exit(0)"}, NONE, "graded"),
@@ -433,6 +434,16 @@ def test_feedback_is_written_by_nbgrader_from_what_was_graded(course, graded):
     page = (course / "feedback" / "half-right" / "small" / "one.html").read_text(encoding="utf-8")
     assert "(Score: 2.0 / 2.0)" in page
     assert "(Score: 0.0 / 2.0)" in page
+
+
+def test_of_a_failing_hidden_test_a_student_reads_neither_case_nor_numbers(course, graded):
+    who = "knows-the-visible-test"
+    kept = (course / "autograded" / who / "small" / "one.ipynb").read_text(encoding="utf-8")
+    assert "twice(9.0) differs" in kept
+    nbgrader(course, "generate_feedback", "small", "--student", who, "--force")
+    page = (course / "feedback" / who / "small" / "one.html").read_text(encoding="utf-8")
+    assert "A hidden test, which asks the same with other numbers, does not pass." in page
+    assert [told for told in ("twice(9.0)", "18.0", "differs") if told in page] == []
 
 
 def test_workers_of_a_cluster_need_no_folder_in_common(course, graded, tmp_path):

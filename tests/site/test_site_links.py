@@ -1,5 +1,7 @@
 """Links of the built site, read from its HTML: each one inside the site leads to something that is there."""
 
+import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -49,16 +51,23 @@ def references(page: Path) -> Iterator[tuple[str, str]]:
 
 
 def dead(site: Path, page: Path) -> list[str]:
-    """Links of one page that lead nowhere."""
+    """Links of one page that lead nowhere. 404.html stands in for any address: its links alone begin at the server's root."""
     wrong = []
+    anywhere = page == site / "404.html"
     for tag, reference in references(page):
         parts = urlsplit(reference)
         if parts.scheme in ("http", "https", "mailto", "data", "javascript") or parts.netloc:
             continue
-        if parts.path.startswith("/"):
+        path = unquote(parts.path)
+        if anywhere:
+            if not path.startswith(begins(page)):
+                wrong.append(f"<{tag}> {reference}: expected to begin with {begins(page)}")
+                continue
+            path = path.removeprefix(begins(page))
+        elif path.startswith("/"):
             wrong.append(f"<{tag}> {reference}: from the server's root, which is not where the site must lie")
             continue
-        target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+        target = (page.parent / path).resolve() if path else page
         if target.is_dir():
             target /= "index.html"
         if not target.is_relative_to(site):
@@ -68,6 +77,12 @@ def dead(site: Path, page: Path) -> list[str]:
         elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in anchors(target):
             wrong.append(f"<{tag}> {reference}: no such anchor")
     return wrong
+
+
+@cache
+def begins(page: Path) -> str:
+    """Where on its server the site lies, as 404.html knows it; at the root, where it was built without an address."""
+    return json.loads(re.search(r"let base = (.*);", page.read_text(encoding="utf-8"))[1]) or "/"
 
 
 def html_pages(site: Path) -> list[Path]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from classroom.course import read_notebook
 from classroom.errors import CourseError
+from classroom.feedback import FINDING
 from classroom.gradebook import database, find_assignment
 from classroom.grading.run import content_of, students_of
 from classroom.grading.status import has_points
@@ -475,8 +476,6 @@ def _mistakes(numbers: ClassNumbers, autograded: Path) -> None:
 
 def _failed(notebook: Any) -> Iterable[tuple[str, str, str, str]]:
     """The failed tests of a graded notebook: the cell, the question, the mistake if one was recognised, and the message."""
-    from classroom.separate import FINDING
-
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})
         if cell.cell_type != "code" or not marks.get("grade"):

@@ -19,6 +19,7 @@ from refcells.autotest.limits import SECONDS, limited, quiet_streams
 from refcells.autotest.mistakes import Mistake
 
 __all__ = [
+    "COMES_OUT",
     "AtLeast",
     "Case",
     "Question",
@@ -32,6 +33,9 @@ __all__ = [
 
 # A class's copy of this package holds no references and no mistakes. Its questions come with their results, in this file.
 STORED = Path(__file__).with_name("questions.json")
+
+# How a message's last line begins, if there is a hint: what follows is the same for all numbers.
+COMES_OUT = "This is what comes out when "
 
 
 @dataclass(frozen=True)
@@ -221,7 +225,7 @@ def judge(name: str, work: Callable[..., Any], seed: int = 0) -> Verdict:
             lines.append("Wrong in every case.")
     known = _recognise(asked, outcomes) if len(outcomes) == len(cases) else None
     if known:
-        lines.append(f"This is what comes out when {known.hint}")
+        lines.append(f"{COMES_OUT}{known.hint}")
     return Verdict(False, "\n".join(lines), known.name if known else None, name)
 
 
