@@ -123,6 +123,12 @@ c.LatePolicy.share_per_day = 0
 c.LatePolicy.most = 0.5
 # Quoted, and with what became of each submission.
 c.ExportApp.plugin_class = QuotedCsvExport
+# A student's HTML is shown without what runs, in formgrader as in feedback.
+c.HTMLExporter.sanitize_html = True
+c.HTMLExporter.filters = {
+    "clean_html": "classroom.safe_html.cleaned",
+    "markdown2html": "classroom.safe_html.CleanMarkdown",
+}
 # Hidden tests stay hidden in the pages that students get.
 c.GenerateFeedback.preprocessors = [GetGrades, WithoutHiddenTests, CSSHTMLHeaderPreprocessor]
 c.OverwriteCells.add_missing_cells = True  # restores test cells that a student deleted
