@@ -25,7 +25,9 @@ def submitted():
 
 
 def find(notebook, name):
-    return next(cell for cell in notebook["cells"] if cell["metadata"]["nbgrader"]["grade_id"] == name)
+    return next(
+        cell for cell in notebook["cells"] if cell["metadata"].get("nbgrader", {}).get("grade_id") == name
+    )
 
 
 def repaired(notebook):
@@ -173,6 +175,77 @@ def test_cells_of_the_students_own_stay_between(submitted):
     assert result.notes == []
 
 
+PICTURE = {"sketch.png": {"image/png": "iVBORw0KGgo="}}
+
+
+def words(text, **more):
+    return {"cell_type": "markdown", "source": text, "metadata": {}, "id": "w", **more}
+
+
+def insert_below(notebook, name, *cells):
+    place = notebook["cells"].index(find(notebook, name)) + 1
+    notebook["cells"][place:place] = cells
+
+
+def test_words_and_pictures_of_the_students_own_stay(submitted):
+    insert_below(submitted, "test-sigmoid", words("A thought.", attachments=PICTURE))
+    answer = find(submitted, "words-two-states")
+    answer |= {"source": "Two states: ![](attachment:sketch.png)", "attachments": PICTURE}
+    result = repaired(submitted)
+    assert result.notes == []
+    place = ids(result).index("test-sigmoid") + 1
+    own = result.notebook.cells[place]
+    assert (own.cell_type, own.source, own.attachments) == ("markdown", "A thought.", PICTURE)
+    kept = next(cell for cell in result.notebook.cells if cell.id == "words-two-states")
+    assert (kept.source, kept.attachments) == (answer["source"], PICTURE)
+    nbformat.validate(result.notebook)
+
+
+def test_words_below_an_answer_cell_that_was_left_alone_are_the_answer(submitted):
+    insert_below(
+        submitted, "words-content-control", words("Content."), words("Control.", attachments=PICTURE)
+    )
+    result = repaired(submitted)
+    assert ids(result) == COURSE
+    assert sources(result)["words-content-control"] == "Content.\n\nControl."
+    assert result.notes == ["the answer to 'words-content-control' was found below its cell"]
+    # Below one that was written into, they are the student's own.
+    find(submitted, "words-content-control")["source"] = "Mine."
+    result = repaired(submitted)
+    assert sources(result)["words-content-control"] == "Mine."
+    assert [cell for cell in ids(result) if cell.startswith("own-")] != []
+    assert result.notes == []
+
+
+def test_words_in_the_place_of_a_deleted_answer_cell_are_the_answer(submitted):
+    answer = find(submitted, "words-two-states")
+    submitted["cells"][submitted["cells"].index(answer)] = words("Two of them.")
+    result = repaired(submitted)
+    assert sources(result)["words-two-states"] == "Two of them."
+    assert ids(result) == COURSE
+
+
+def test_without_any_metadata_words_are_found_and_the_courses_stand_once(submitted):
+    find(submitted, "words-content-control")["source"] = "Content and control."
+    _stripped_with_ids(submitted)
+    result = repaired(submitted)
+    assert sources(result)["words-content-control"] == "Content and control."
+    assert sources(result)["words-two-states"] == "*Your answer here.*"
+    kinds = [cell.cell_type for cell in result.notebook.cells]
+    assert kinds.count("markdown") == [cell.cell_type for cell in MASTER.cells].count("markdown")
+
+
+ODD_PICTURES = [7, {"a": 3}, {"a": {"image/png": 3}}, {"a": {}}, [{"a": {"image/png": "x"}}]]
+
+
+@pytest.mark.parametrize("attachments", ODD_PICTURES)
+def test_pictures_that_are_none_are_left_out(submitted, attachments):
+    insert_below(submitted, "test-sigmoid", words("A thought.", attachments=attachments))
+    result = repaired(submitted)
+    nbformat.validate(result.notebook)
+    assert all("attachments" not in cell for cell in result.notebook.cells)
+
+
 def test_a_copy_that_is_as_it_was_handed_out_replaces_no_answer(submitted):
     """The student wrote into the upper copy and left the lower one, whose stub would be defined last."""
     cell = find(submitted, "gates")
@@ -234,6 +307,12 @@ def test_too_large_a_file_is_named(monkeypatch):
     with pytest.raises(Unreadable, match="has 2 MB; expected at most 1"):
         repair(b" " * 2**20 + b"x" * 2**20, MASTER)
     assert MOST_BYTES == 100 * 2**20
+
+
+def test_a_file_that_came_is_not_the_one_that_did_not():
+    """Nor is an empty one: what became of it has to be told anew."""
+    master = Master("scalar_lstm", RELEASED.read_text(encoding="utf-8"))
+    assert Task("s", master, None).digest != Task("s", master, b"").digest
 
 
 def test_what_was_not_handed_in_scores_0_and_says_so():

@@ -2,6 +2,7 @@
 
 The course's own notebook is the frame: its cells, their order, types and metadata are what nbgrader stored. Of the submission
 come the answers, found by grade id, by cell id, or by the function that they define, and the student's own cells between them.
+Words that stand below an answer cell that was left as it was are the answer.
 """
 
 import ast
@@ -17,6 +18,9 @@ __all__ = ["MOST_BYTES", "Repaired", "Unreadable", "repair"]
 
 # A submission of one notebook: a hundred times what an answer takes, with room for a few pictures.
 MOST_BYTES = 100 * 2**20
+
+
+KINDS = ("code", "markdown", "raw")
 
 
 class Unreadable(Exception):
@@ -53,6 +57,13 @@ def repair(content: bytes, master: NotebookNode) -> Repaired:
     frame = [cell for cell in master.cells if _id(cell)]
     answers = {_id(cell): cell for cell in frame if _is_answer(cell)}
     own = {_id(cell) for cell in frame}
+    # The course's own words are known by what they say, which tells where the cells after them belong; an answer that is
+    # as it was handed out is known, and tells nothing.
+    texts = {
+        cell.source.strip(): "" if _id(cell) in answers else _id(cell)
+        for cell in frame
+        if cell.cell_type == "markdown"
+    }
     notes: list[str] = []
     pieces: dict[str, list[dict[str, Any]]] = {name: [] for name in own}
     between: dict[str | None, list[NotebookNode]] = {}
@@ -62,8 +73,11 @@ def repair(content: bytes, master: NotebookNode) -> Repaired:
     for cell in submitted:
         name = _recognised(cell, own, unmarked)
         if name is None:
-            if cell["cell_type"] == "code" and cell["source"].strip():
-                between.setdefault(last, []).append(nbformat.v4.new_code_cell(cell["source"]))
+            text = cell["source"].strip()
+            if cell["cell_type"] == "markdown" and text in texts:
+                last = texts[text] or last
+            elif text:
+                between.setdefault(last, []).append(_own(cell))
             continue
         pieces[name].append(cell)
         order.append(name)
@@ -75,6 +89,7 @@ def repair(content: bytes, master: NotebookNode) -> Repaired:
             f"the metadata of {len(unmarked)} cells was missing or changed; they were found by their ids"
         )
     _find_by_function(between, pieces, answers, notes)
+    _find_words(between, pieces, frame, notes)
     missing = [name for cell in frame if (name := _id(cell)) not in answers and not pieces[name]]
     if len(missing) == 1:
         notes.append(f"the cell '{missing[0]}' was missing and has been put back")
@@ -85,7 +100,6 @@ def repair(content: bytes, master: NotebookNode) -> Repaired:
     for cell in frame:
         name = _id(cell)
         fresh = copy.deepcopy(cell)
-        fresh.pop("attachments", None)
         if fresh.cell_type == "code":
             fresh.outputs, fresh.execution_count = [], None
         if name in answers:
@@ -151,13 +165,47 @@ def _cells(found: dict[str, Any]) -> list[dict[str, Any]]:
         metadata = cell.get("metadata")
         plain.append(
             {
-                "cell_type": cell.get("cell_type") if isinstance(cell.get("cell_type"), str) else "raw",
+                "cell_type": cell.get("cell_type") if cell.get("cell_type") in KINDS else "raw",
                 "source": _text(source),
                 "metadata": metadata if isinstance(metadata, dict) else {},
                 "id": cell.get("id") if isinstance(cell.get("id"), str) else None,
+                "attachments": _attachments(cell.get("attachments")),
             }
         )
     return plain
+
+
+def _attachments(found: Any) -> dict[str, dict[str, str]]:
+    """The pictures of a cell, by name and type, as far as they are some."""
+    if not isinstance(found, dict):
+        return {}
+    told: dict[str, dict[str, str]] = {}
+    for name, forms in found.items():
+        data = {
+            kind: "".join(text) if isinstance(text, list) else text
+            for kind, text in (forms.items() if isinstance(forms, dict) else ())
+            if isinstance(text, str) or (isinstance(text, list) and all(isinstance(t, str) for t in text))
+        }
+        if data:
+            told[_text(name)] = {_text(kind): _text(text) for kind, text in data.items()}
+    return told
+
+
+def _own(cell: dict[str, Any]) -> NotebookNode:
+    """A cell of the student's own, without what it says of itself."""
+    if cell["cell_type"] == "code":
+        return nbformat.v4.new_code_cell(cell["source"])
+    if cell["cell_type"] == "markdown":
+        return _with(nbformat.v4.new_markdown_cell(cell["source"]), cell["attachments"])
+    return nbformat.v4.new_raw_cell(cell["source"])
+
+
+def _with(cell: NotebookNode, attachments: dict[str, dict[str, str]]) -> NotebookNode:
+    """A cell with these pictures, and no others."""
+    cell.pop("attachments", None)
+    if attachments:
+        cell.attachments = nbformat.from_dict(attachments)
+    return cell
 
 
 def _text(source: Any) -> str:
@@ -209,12 +257,38 @@ def _find_by_function(
             continue
         for cells in between.values():
             for cell in list(cells):
-                if wanted & _defined(cell.source):
+                if cell.cell_type == "code" and wanted & _defined(cell.source):
                     pieces[name].append({"cell_type": "code", "source": cell.source})
                     cells.remove(cell)
                     notes.append(
                         f"the answer to '{name}' was found in a cell of its own, by the name of its function"
                     )
+
+
+def _find_words(
+    between: dict[str | None, list[NotebookNode]],
+    pieces: dict[str, list[dict[str, Any]]],
+    frame: list[NotebookNode],
+    notes: list[str],
+) -> None:
+    """Give answers in words that were left as they were, or are not there, what the student wrote in cells below."""
+    for place, cell in enumerate(frame):
+        name = _id(cell)
+        came = pieces[name]
+        if not _is_answer(cell) or cell.cell_type != "markdown":
+            continue
+        if any(piece["source"].strip() not in ("", cell.source.strip()) for piece in came):
+            continue
+        # Where the cell was deleted, what stands in its place comes after the one before it.
+        after = name if came or not place else _id(frame[place - 1])
+        words = [own for own in between.get(after, ()) if own.cell_type == "markdown"]
+        if not words:
+            continue
+        between[after] = [own for own in between[after] if own.cell_type != "markdown"]
+        pictures = {key: data for own in words for key, data in own.get("attachments", {}).items()}
+        text = "\n\n".join(own.source for own in words)
+        pieces[name] = [{"cell_type": "markdown", "source": text, "attachments": pictures}]
+        notes.append(f"the answer to '{name}' was found below its cell")
 
 
 def _answer(cell: NotebookNode, came: list[dict[str, Any]], notes: list[str]) -> None:
@@ -235,3 +309,5 @@ def _answer(cell: NotebookNode, came: list[dict[str, Any]], notes: list[str]) ->
         :1
     ]
     cell.source = "\n\n".join(piece["source"] for piece in written)
+    if cell.cell_type == "markdown":
+        _with(cell, {name: data for piece in written for name, data in piece.get("attachments", {}).items()})
