@@ -38,7 +38,7 @@ from classroom.grading.log import step
 from classroom.sandbox import Limits, confine
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, WrongAnswer
-from refcells.autotest.forbidden import FORBIDDEN, forbidden_in, refused
+from refcells.autotest.forbidden import FORBIDDEN, Above, forbidden_in, refused
 from refcells.autotest.limits import LOOK, PATIENCE, SECONDS, OutOfBounds, Wait, limited
 from refcells.autotest.student import MIME
 
@@ -259,7 +259,7 @@ class SeparateExecute(Execute):
     _printed: dict[int, int]
     # The last answer cell, and the other cells of the notebook so far.
     _answer: str = ""
-    _above: list[str]
+    _above: list[Above]
     # Whether this kernel was given a cell yet, how many seconds cells have taken in it, and for how many of a cell the whole
     # machine stood still.
     _ran: bool = False
@@ -272,6 +272,8 @@ class SeparateExecute(Execute):
 
             kwargs["kernel_manager_class"] = ConfinedKernelManager
         super().__init__(*args, **kwargs)
+        # A widget's state has no bound, and no page shows it.
+        self.store_widget_state = False
         # There is nothing in such a kernel that would want to be put in order.
         self.shutdown_kernel = "immediate"
 
@@ -340,6 +342,9 @@ class SeparateExecute(Execute):
             self._printed[cell_index] = printed + len(str(msg["content"]))
         return super().output(outs, msg, display_id, cell_index)
 
+    def handle_comm_msg(self, outs: list[NotebookNode], msg: dict[str, Any], cell_index: int) -> None:
+        """Messages of widgets, which would be kept in memory without bound, are dropped."""
+
     async def async_execute_cell(self, cell: NotebookNode, cell_index: int, *args: Any, **kwargs: Any) -> Any:
         """One cell, on its own side."""
         if not confine.can_fork():
@@ -355,9 +360,11 @@ class SeparateExecute(Execute):
         if own is not None:
             self._run_trusted(own.source)
         if utils.is_solution(cell):
+            if self._answer:
+                self._above.append(Above(self._answer, own=True))
             self._answer = cell.source
         else:
-            self._above.append(cell.source)
+            self._above.append(Above(cell.source, own=own is None))
         if self._gone:
             cell.outputs = [_error("KernelGone", self._gone)]
             return cell
@@ -372,7 +379,9 @@ class SeparateExecute(Execute):
         try:
             await super().async_execute_cell(cell, cell_index, *args, **kwargs)
         except DeadKernelError:
-            self._gone = "the kernel ended in an earlier cell (os._exit, a crash, or too much memory or time)"
+            self._gone = (
+                "the kernel ended in an earlier cell (os._exit, a crash, or too much memory, disk or time)"
+            )
             cell.outputs = [*cell.get("outputs", []), _error("KernelGone", self._gone)]
         except Exception as error:
             # An interrupt that was ignored, or messages out of order: nothing more can be asked of this kernel.
@@ -487,9 +496,7 @@ class SeparateExecute(Execute):
                 came = await ensure_async(client.get_iopub_msg(timeout=0.5))
             except Exception:  # queue.Empty, on whichever channel class
                 if not await ensure_async(self.km.is_alive()):
-                    self._gone = (
-                        "the kernel ended while a test was running (os._exit, a crash, or too much memory)"
-                    )
+                    self._gone = "the kernel ended while a test was running (os._exit, a crash, or too much memory or disk)"
                     raise KernelGone(self._gone) from None
                 continue
             if came["parent_header"].get("msg_id") != message:

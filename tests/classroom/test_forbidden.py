@@ -13,11 +13,11 @@ from classroom.course import read_notebook, sources
 from classroom.grader_report import measure
 from classroom.grader_report.notebooks import notebooks
 from refcells.autotest.calls import Unfit
-from refcells.autotest.forbidden import FORBIDDEN, forbidden_in, forbidding, refused
+from refcells.autotest.forbidden import FORBIDDEN, Above, forbidden_in, forbidding, refused
 from refcells.autotest.verdict import questions
 
 LSTM = FORBIDDEN["torch.FusedLSTMCell"]
-IMPORTS = ["import torch\nfrom torch import nn\n", "%matplotlib inline"]
+IMPORTS = [Above("import torch\nfrom torch import nn\n"), Above("%matplotlib inline", own=True)]
 CELLS = {
     "torch_rnn": "torch.TanhRNNCell",
     "torch_lstm": "torch.FusedLSTMCell",
@@ -106,6 +106,41 @@ def test_what_is_no_use_is_not_refused(source):
     assert refused(LSTM, source, IMPORTS) is None
 
 
+@pytest.mark.parametrize(
+    ("source", "uses"),
+    [
+        (
+            "def step(*a):\n    with torch._C.DisableTorchFunction():\n        return torch.lstm_cell(*a)",
+            "torch._C",
+        ),
+        ("from torch._C import DisableTorchFunction as off", "torch._C"),
+        ("fast = torch.jit.script(nn.LSTMCell(3, 4))", "torch.jit"),
+        ("fast = torch.compile(nn.LSTMCell(3, 4))", "torch.compile"),
+        ("import _thread", "_thread"),
+        ("import threading", "threading"),
+        ("from concurrent.futures import ThreadPoolExecutor", "concurrent"),
+        ("import multiprocessing as m", "multiprocessing"),
+        ("from torch import overrides", "torch.overrides"),
+    ],
+)
+def test_no_cell_of_the_students_may_hide_a_step(source, uses):
+    said = refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Above(source, own=True)])
+    assert said is not None
+    assert said.startswith(f"line {2 if 'with' in source else 1} of another cell uses {uses}")
+    assert "nn.LSTMCell" in said
+    # The course's own cells are trusted, and an answer may not hide anything either.
+    assert refused(LSTM, "x = 1", [*IMPORTS, Above(source)]) is None
+    assert refused(LSTM, source, IMPORTS) is not None
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["layer = nn.LSTM(3, 4)\nlayer(torch.ones(1, 2, 3))", "import math, time", "y = torch.lstm_cell"],
+)
+def test_another_cell_may_use_pytorchs_cell_to_compare(source):
+    assert refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Above(source, own=True)]) is None
+
+
 # Deeper than a parser goes, and than a visitor.
 DEEP = ["x = " + "-" * 50_000 + "1", "x = a" + ".b" * 20_000, "x = " + " + ".join(["1"] * 500)]
 
@@ -114,7 +149,7 @@ DEEP = ["x = " + "-" * 50_000 + "1", "x = a" + ".b" * 20_000, "x = " + " + ".joi
 def test_what_is_too_deep_to_be_read_is_said(cell):
     for told in (
         refused(LSTM, cell),
-        refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, cell]),
+        refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Above(cell)]),
     ):
         assert told is not None
         assert "too deeply to be read" in told

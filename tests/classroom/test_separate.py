@@ -441,6 +441,61 @@ HOGS = {
 }
 
 
+DISKS = {
+    "files": "for k in range(9):\n    open(f'{k}', 'wb').write(b'x' * 2**25)\nimport time\ntime.sleep(60)",
+    "in folders": (
+        "import os, time\nfor k in range(9):\n    os.makedirs(f'{k}/a')\n    open(f'{k}/a/b', 'wb').write(b'x' * 2**25)\n"
+        "time.sleep(60)"
+    ),
+    "removed and open": (
+        "import os, time\nkept = []\nfor k in range(9):\n    kept.append(open('x', 'wb', buffering=0))\n"
+        "    kept[-1].write(b'x' * 2**25)\n    os.remove('x')\ntime.sleep(60)"
+    ),
+    "empty ones": "for k in range(10**7):\n    open(f'{k}', 'wb').close()",
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc, as Linux has it")
+@pytest.mark.parametrize("name", DISKS)
+def test_files_that_fill_the_disk_end_the_kernel(solved, monkeypatch, name):
+    most = 2**26 if name != "empty ones" else 2**24
+    monkeypatch.setattr(provisioner.ConfinedProvisioner, "limits", confine.Limits(disk_bytes=most))
+    begun = time.monotonic()
+    _, scores, says = grade(with_cell(solved, DISKS[name]))
+    assert scores == FULL | {"test-half": 0}
+    assert "too much memory, disk or time" in says["test-half"]
+    assert time.monotonic() - begun < 45
+
+
+NOBODYS = {
+    "memfd": "import os\nos.memfd_create('x')",
+    "shared segment": (
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "if libc.shmget(0, 2**20, 0o1600) < 0:\n    raise PermissionError(ctypes.get_errno())"
+    ),
+}
+
+
+@pytest.mark.skipif(not confine.enforcement()["network"], reason="no seccomp here")
+@pytest.mark.parametrize("name", NOBODYS)
+def test_memory_that_belongs_to_no_process_is_refused(solved, name):
+    nb, scores, _ = grade(with_cell(solved, NOBODYS[name]))
+    assert scores == FULL
+    [own] = [cell for cell in nb.cells if cell.get("id") == "own"]
+    assert [output.ename for output in own.outputs] == ["PermissionError"]
+
+
+def test_what_widgets_say_is_not_kept(solved):
+    source = (
+        "from comm import create_comm\nfor k in range(300):\n"
+        "    create_comm('jupyter.widget', data={'state': {'text': 'x' * 10_000}})"
+    )
+    nb, scores, _ = grade(with_cell(solved, source))
+    assert scores == FULL
+    assert len(nbformat.writes(nb)) < 500_000
+    assert "widgets" not in nb.metadata
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc, as Linux has it")
 @pytest.mark.parametrize("name", HOGS)
 def test_memory_that_no_limit_of_a_process_counts_ends_the_kernel_at_once(solved, monkeypatch, name):

@@ -28,6 +28,7 @@ __all__ = [
     "confine",
     "enforcement",
     "free_uid",
+    "missing",
     "readable_paths",
     "tell",
 ]
@@ -41,6 +42,7 @@ class Limits:
         cpu_seconds: processor time.
         memory_bytes: memory that it may write to (the data segment and private maps).
         file_bytes: size of one file.
+        disk_bytes: size of all files together.
         files: open files.
         processes: processes and threads of its user id.
     """
@@ -48,6 +50,7 @@ class Limits:
     cpu_seconds: int = 600
     memory_bytes: int = 4 * 2**30
     file_bytes: int = 64 * 2**20
+    disk_bytes: int = 512 * 2**20
     files: int = 512
     processes: int = 256
 
@@ -141,16 +144,22 @@ def enforcement() -> dict[str, bool]:
 _told = False
 
 
+def missing() -> str:
+    """What is not enforced on this machine, in a sentence; empty if everything is."""
+    names = [name for name, enforced in enforcement().items() if not enforced]
+    if not names:
+        return ""
+    return (
+        f"what a student's code may do is not bound here in: {'; '.join(names)}. "
+        "See 'python -m classroom.sandbox' and the instructor guide."
+    )
+
+
 def tell(say: Callable[[str], None]) -> None:
     """Say once a process what is not enforced here; nothing if everything is."""
     global _told
-    missing = [name for name, enforced in enforcement().items() if not enforced]
-    if missing and not _told:
-        say(
-            "what a student's code may do is not bound here in: "
-            + "; ".join(missing)
-            + ". See 'python -m classroom.sandbox' and the instructor guide."
-        )
+    if (sentence := missing()) and not _told:
+        say(sentence)
     _told = True
 
 
@@ -281,7 +290,7 @@ def _open_to_all(*paths: str) -> bool:
 
 
 def _filter(seccomp: Any, more: tuple[str, ...]) -> None:
-    """No sockets but local ones, no other process's memory, no new privileges, no kernel keys or modules."""
+    """No sockets but local ones, no memory of others' or of nobody's, no new privileges, no kernel keys or modules."""
     import socket
 
     refuse = seccomp.ERRNO(1)  # EPERM
@@ -299,6 +308,13 @@ def _filter(seccomp: Any, more: tuple[str, ...]) -> None:
         "process_vm_writev",
         "pidfd_getfd",
         "kcmp",
+        # Memory that belongs to no process's map, and may outlive them all.
+        "memfd_create",
+        "memfd_secret",
+        "shmget",
+        "msgget",
+        "semget",
+        "mq_open",
         "perf_event_open",
         "bpf",
         "userfaultfd",

@@ -11,11 +11,12 @@ import atexit
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -125,16 +126,64 @@ def memory_of(uid: int | None, session: int) -> int:
         session: its session, by which its processes are told then.
     """
     total = 0
-    for entry in Path("/proc").iterdir():
-        try:
-            if not entry.name.isdigit():
-                continue
-            if entry.stat().st_uid == uid if uid is not None else _session(entry) == session:
-                told = (entry / "smaps_rollup").read_text(encoding="ascii")
-                total += 1024 * int(told.partition("\nPss:")[2].split(maxsplit=1)[0])
-        except (OSError, IndexError, ValueError):
-            continue  # it has just ended
+    for entry in _processes_of(uid, session):
+        with suppress(OSError, IndexError, ValueError):  # it has just ended
+            told = (entry / "smaps_rollup").read_text(encoding="ascii")
+            total += 1024 * int(told.partition("\nPss:")[2].split(maxsplit=1)[0])
     return total
+
+
+def disk_of(uid: int | None, session: int, folder: Path, enough: int) -> int:
+    """Bytes on the disk of a kernel's files: those in its folder, and those that were removed and are still open.
+
+    Args:
+        uid: the kernel's user id; None if it has none of its own.
+        session: its session, by which its processes are told then.
+        folder: the folder that it may write to.
+        enough: where this much is found, the rest is not looked at.
+    """
+    found: dict[int, int] = {}
+    total = 0
+    try:
+        disk = folder.stat().st_dev
+    except OSError:
+        return 0
+
+    def count(told: os.stat_result) -> None:
+        nonlocal total
+        if told.st_dev == disk and told.st_ino not in found:
+            # A file without content takes a place in the folder's own table.
+            found[told.st_ino] = max(512 * told.st_blocks, 1024)
+            total += found[told.st_ino]
+
+    folders = [os.fspath(folder)]
+    while folders and total <= enough:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    count(entry.stat(follow_symlinks=False))
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                if total > enough:
+                    break
+    for process in _processes_of(uid, session):
+        with suppress(OSError):
+            for opened in os.scandir(process / "fd"):
+                with suppress(OSError):
+                    told = os.stat(opened.path)
+                    if stat.S_ISREG(told.st_mode) and told.st_nlink == 0:
+                        count(told)
+    return total
+
+
+def _processes_of(uid: int | None, session: int) -> Iterator[Path]:
+    """The folders in /proc of a kernel's processes."""
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, IndexError, ValueError):
+            if entry.name.isdigit() and (
+                entry.stat().st_uid == uid if uid is not None else _session(entry) == session
+            ):
+                yield entry
 
 
 def end_processes_of(uid: int) -> None:

@@ -32,6 +32,7 @@ from classroom.sandbox.bundle import make_bundle
 from classroom.sandbox.confine import Limits, another_user, free_uid
 from classroom.sandbox.kernel import PASSED, main
 from classroom.sandbox.leftovers import (
+    disk_of,
     end_processes_of,
     end_session,
     folder_of_this_process,
@@ -56,7 +57,7 @@ TORCH = ["torch", "torch.optim", "torch._dynamo"]
 # Seconds between two looks at whether a kernel has come up or has ended.
 GLANCE = 0.005
 
-# Seconds between two looks at how much memory it holds.
+# Seconds between two looks at how much memory and disk it holds.
 LOOK = 0.5
 
 _lock = threading.Lock()
@@ -194,15 +195,19 @@ class ConfinedProvisioner(LocalProvisioner):
         self.pgid = None
         self._over = threading.Event()
         if sys.platform.startswith("linux"):
-            threading.Thread(target=self._watch_memory, args=(uid,), daemon=True).start()
+            threading.Thread(target=self._watch, args=(uid, work), daemon=True).start()
         await self._come_up(manager)
         return self.connection_info
 
-    def _watch_memory(self, uid: int | None) -> None:
+    def _watch(self, uid: int | None, work: Path) -> None:
         """End a kernel that holds too much together with its children and what they share, which no limit of theirs counts."""
         assert self._over is not None
+        limits = self.limits
         while not self._over.wait(LOOK):
-            if memory_of(uid, self.pid) > self.limits.memory_bytes:
+            if (
+                memory_of(uid, self.pid) > limits.memory_bytes
+                or disk_of(uid, self.pid, work, limits.disk_bytes) > limits.disk_bytes
+            ):
                 self.ending = True  # nobody else's doing
                 if uid is not None:
                     end_processes_of(uid)

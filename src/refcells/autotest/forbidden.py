@@ -1,9 +1,9 @@
 """What an exercise forbids: PyTorch's own cell where a student is to write that cell.
 
-A named list for each exercise. `refused` looks for the names in the answer's source before it is asked; `forbidding` watches
-PyTorch's operations while the answer is used, so that another name for the same thing does not help. PyTorch's cell may lend
-its parameters; its step may not be taken. Both checks are as strong as Python is: whoever goes to lengths in the same process
-can hide a call from them.
+A named list for each exercise. `refused` looks for the names in the answer's source before it is asked, and in the student's
+other cells for what would hide a step from the second check: `forbidding` watches PyTorch's operations while the answer is
+used, so that another name for the same thing does not help. PyTorch's cell may lend its parameters; its step may not be taken.
+Both checks are as strong as Python is: whoever goes to lengths in the same process can hide a call from them.
 """
 
 import ast
@@ -16,7 +16,7 @@ from typing import Any
 
 from refcells.autotest.calls import Unfit
 
-__all__ = ["FORBIDDEN", "Rule", "forbidden_in", "forbidding", "refused"]
+__all__ = ["FORBIDDEN", "Above", "Rule", "forbidden_in", "forbidding", "refused"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,19 @@ class Rule:
     says: str
 
 
+@dataclass(frozen=True)
+class Above:
+    """A cell above a test.
+
+    Attributes:
+        source: its code.
+        own: whether the student wrote it.
+    """
+
+    source: str
+    own: bool = False
+
+
 PLACES = ("torch.nn", "torch.nn.modules", "torch.nn.modules.rnn")
 # Where PyTorch keeps its cells besides the modules.
 BEHIND = (
@@ -46,6 +59,12 @@ BEHIND = (
     "torch.nn.quantized",
     "torch.nn.quantizable",
     "torch.ao",
+)
+# What nobody watches: other threads, and steps that are compiled, traced, or taken with the watching off.
+HIDING = (
+    *BEHIND,
+    *("torch.compile", "torch.export", "torch.fx", "torch.overrides", "torch.utils._python_dispatch"),
+    *("torch._dynamo", "_thread", "threading", "concurrent", "multiprocessing", "ctypes"),
 )
 OPERATIONS = (
     *("rnn_tanh", "rnn_relu", "rnn_tanh_cell", "rnn_relu_cell", "lstm", "lstm_cell", "gru", "gru_cell"),
@@ -185,32 +204,46 @@ def _parsed(text: str) -> ast.Module:
         return ast.parse(_MAGIC.sub(r"\1pass", text))
 
 
-def refused(rule: Rule, source: str, before: Iterable[str] = ()) -> str | None:
-    """What is forbidden in an answer's source, in a sentence; None if nothing is.
+def refused(rule: Rule, source: str, before: Iterable[Above] = ()) -> str | None:
+    """What is forbidden in an answer's source or beside it, in a sentence; None if nothing is.
 
     Args:
         rule: the rule of the answer cell.
         source: the answer cell.
-        before: the cells above it, whose imports count.
+        before: the cells above its test, whose imports count. A student's own may use PyTorch's cell, to compare, but nothing
+            behind which its step could hide.
     """
     names = _Names()
-    for text in (*before, source):
+    for cell in (*before, Above(source)):
         names.used.clear()
         names.bases.clear()
         try:
-            tree = _parsed(text)
+            tree = _parsed(cell.source)
             names.visit(tree)
         except (SyntaxError, ValueError):
             continue  # it will not run either
         except (RecursionError, MemoryError):
             # It may run where somebody has moved Python's limit.
             return f"a cell is nested too deeply to be read. It may not use {rule.says}"
+        if cell.own and (hit := _first(names.used, HIDING)):
+            whole, line = hit
+            return (
+                f"line {line} of another cell uses {whole}, behind which a step could hide. This exercise may not use "
+                f"{rule.says}"
+            )
     for whole, line in names.bases:
         if whole in rule.bases:
             return f"line {line} derives from {whole}. It may not use {rule.says}"
-    for whole, line in names.used:
-        if any(whole == name or whole.startswith(f"{name}.") for name in rule.names):
-            return f"line {line} uses {whole}. It may not use {rule.says}"
+    if hit := _first(names.used, (*rule.names, *HIDING)):
+        return f"line {hit[1]} uses {hit[0]}. It may not use {rule.says}"
+    return None
+
+
+def _first(used: list[tuple[str, int]], names: tuple[str, ...]) -> tuple[str, int] | None:
+    """The first use of one of these names, or of what is below one of them."""
+    for whole, line in used:
+        if any(whole == name or whole.startswith(f"{name}.") for name in names):
+            return whole, line
     return None
 
 
