@@ -33,6 +33,7 @@ from classroom.export import QuotedCsvExport
 from classroom.feedback import WithoutHiddenTests
 from classroom.late import LatePolicy
 from classroom.preprocessors import (
+    PUBLIC,
     CheckedInstantiateTests,
     FirstCell,
     HiddenSeeds,
@@ -93,7 +94,7 @@ c.ClearMarkScheme.enforce_metadata = False
 c.ClearSolutions.text_stub = "*Your answer here.*"
 
 # Hidden tests use other numbers than visible ones. For a class of your own, set the secret and keep it to yourself.
-c.HiddenSeeds.secret = os.environ.get("COURSE_SECRET", "the sample class")
+c.HiddenSeeds.secret = os.environ.get("COURSE_SECRET", PUBLIC)
 
 c.Autograde.sanitize_preprocessors = [
     ClearOutput,

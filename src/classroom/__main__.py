@@ -155,6 +155,7 @@ def _grade(options: argparse.Namespace) -> int:
         db_url=options.db,
         timeout=options.timeout,
         again=options.again,
+        say=lambda sentence: print(f"classroom: {sentence}", file=sys.stderr),
     )
     odd = [record for record in summary.records if record.status != "graded"]
     print(f"{len(summary.graded)} submissions graded, {len(summary.kept)} stood already")
@@ -273,7 +274,9 @@ def _collect(options: argparse.Namespace) -> int:
 
 
 def _release(options: argparse.Namespace) -> int:
+    from classroom.course import configuration
     from classroom.gradebook import find_assignment, open_gradebook
+    from classroom.preprocessors import PUBLIC
     from classroom.releases import Releases, record_lines, release
 
     course = options.course.resolve()
@@ -286,6 +289,11 @@ def _release(options: argparse.Namespace) -> int:
         )
         return 0
     told = release(course, options.assignment, remove=options.remove, db_url=options.db)
+    if configuration(course).HiddenSeeds.get("secret", PUBLIC) == PUBLIC:
+        print(
+            "COURSE_SECRET is not set: the seeds of hidden tests are those that everybody can know; the instructor guide "
+            "says how to choose your own"
+        )
     for change in told.changes or ["nothing has changed since the release before"]:
         print(change)
     for line in told.above:

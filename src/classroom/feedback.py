@@ -8,9 +8,9 @@ from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
-from refcells.autotest.verdict import COMES_OUT
+from refcells.autotest.verdict import COMES_OUT, question
 
-__all__ = ["FINDING", "WithoutHiddenTests", "hidden_lines"]
+__all__ = ["FINDING", "WithoutHiddenTests", "hidden_lines", "hint_of"]
 
 # Where a failed test cell's metadata name the question, the mistake where the results are those of a known one, and whether a
 # hidden test found it.
@@ -61,12 +61,12 @@ class WithoutHiddenTests(NbGraderPreprocessor):
             for number, line in enumerate(lines, start=1)
             if number not in numbers or self.begin in line
         )
-        by_hidden_test = bool(cell.metadata.get(FINDING, {}).get("hidden"))
+        found = cell.metadata.get(FINDING, {})
         for output in cell.get("outputs", []):
             if output.output_type != "error":
                 continue
-            if by_hidden_test:
-                output.evalue = _hint(output.evalue)
+            if found.get("hidden"):
+                output.evalue = _told(hint_of(str(found.get("question", "")), str(found.get("mistake", ""))))
                 output.traceback = [f"Not right yet. {output.evalue}"]
             else:
                 output.traceback = [entry for entry in output.traceback if not _shows(entry, secret)] or [
@@ -75,11 +75,26 @@ class WithoutHiddenTests(NbGraderPreprocessor):
         return cell, resources
 
 
-def _hint(message: str) -> str:
-    """What a student may read of a hidden test's message."""
-    _, found, hint = message.partition(COMES_OUT)
-    told = "A hidden test, which asks the same with other numbers, does not pass."
-    return f"{told}\n{COMES_OUT}{hint}" if found else told
+def hint_of(asked: str, mistake: str) -> str:
+    """What the catalogue tells a student of a mistake; empty if the catalogue does not know it.
+
+    Never taken from a test's message, which may quote what a student's code says.
+
+    Args:
+        asked: the question's name.
+        mistake: the mistake's.
+    """
+    try:
+        known = question(asked).mistakes
+    except LookupError:
+        return ""
+    return next((one.hint for one in known if one.name == mistake), "")
+
+
+def _told(hint: str) -> str:
+    """What a student reads of a failing hidden test."""
+    said = "A hidden test, which asks the same with other numbers, does not pass."
+    return f"{said}\n{COMES_OUT}{hint}" if hint else said
 
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")

@@ -14,6 +14,9 @@ from traitlets import Unicode
 
 Resources = dict[str, Any]
 
+# The secret of the sample class, which everybody can know.
+PUBLIC = "the sample class"
+
 # The seed's name in a hidden directive; HiddenSeeds puts the number in its place.
 HIDDEN_SEED = "HIDDEN_SEED"
 
@@ -74,9 +77,7 @@ class FirstCell(NbGraderPreprocessor):
 class HiddenSeeds(NbGraderPreprocessor):
     """Put a number in the place of HIDDEN_SEED, from the instructor's secret and the cell's grade id."""
 
-    secret = Unicode("the sample class", help="What the seeds of hidden tests are derived from.").tag(
-        config=True
-    )
+    secret = Unicode(PUBLIC, help="What the seeds of hidden tests are derived from.").tag(config=True)
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: Resources, index: int

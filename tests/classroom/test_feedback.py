@@ -4,6 +4,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_output
 
 from classroom.feedback import WithoutHiddenTests
+from refcells.autotest.verdict import question
 
 HIDDEN = 'check(lambda: judge("scalar.sigmoid", sigmoid, seed=12345), """passed""", "x")'
 SOURCE = f"""# Checks sigmoid.
@@ -29,24 +30,36 @@ def test_one_comment_stands_in_their_place():
     ]
 
 
-MESSAGE = "lstm_step: with zero states, cell state c differs: expected 0.25, got 0.5"
-HINT = "This is what comes out when the cell state is not carried on."
+MESSAGE = "lstm_update: with zero states, cell state c differs: expected 0.25, got 0.5"
+KNOWN = question("scalar.lstm_update").mistakes[0]
+HINT = f"This is what comes out when {KNOWN.hint}"
+FAILS = "A hidden test, which asks the same with other numbers, does not pass."
 
 
 def wrong(message):
     return new_output("error", ename="WrongAnswer", evalue=message, traceback=[f"Not right yet. {message}"])
 
 
-@pytest.mark.parametrize("hint", ["", f"\n{HINT}"])
-def test_of_a_failing_hidden_test_the_hint_stays_alone(hint):
-    cell = page(wrong(MESSAGE + hint), finding={"question": "scalar.lstm_step", "hidden": "yes"})
-    told = f"A hidden test, which asks the same with other numbers, does not pass.{hint}"
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({"question": "scalar.lstm_update", "mistake": KNOWN.name}, f"{FAILS}\n{HINT}"),
+        ({"question": "scalar.lstm_update"}, FAILS),
+        ({"question": "scalar.lstm_update", "mistake": "another"}, FAILS),
+        ({"question": "no.question", "mistake": KNOWN.name}, FAILS),
+        ({}, FAILS),
+    ],
+)
+def test_of_a_failing_hidden_test_the_hint_stays_alone(found, told):
+    # What a student's code raises stands in the message, and may look like a hint.
+    message = f"{MESSAGE}\nit stopped with ValueError: This is what comes out when (0.3, 0.7)"
+    cell = page(wrong(message), finding={**found, "hidden": "yes"})
     assert cell.outputs[0].evalue == told
     assert cell.outputs[0].traceback == [f"Not right yet. {told}"]
 
 
 def test_what_a_visible_test_says_stays():
-    output = page(wrong(f"{MESSAGE}\n{HINT}"), finding={"question": "scalar.lstm_step"}).outputs[0]
+    output = page(wrong(f"{MESSAGE}\n{HINT}"), finding={"question": "scalar.lstm_update"}).outputs[0]
     assert output == wrong(f"{MESSAGE}\n{HINT}")
 
 

@@ -258,7 +258,7 @@ def test_a_cluster_that_loses_all_its_workers_is_said(tmp_path, monkeypatch):
     hand_in(made, "ana", RIGHT)
 
     @contextlib.contextmanager
-    def pool(workers, scheduler):
+    def pool(workers, scheduler, say):
         yield lambda task: object(), lambda: 0
 
     monkeypatch.setattr(run, "_pool", pool)
@@ -327,12 +327,31 @@ def test_what_the_tests_call_decides_whether_grades_stand(tmp_path, monkeypatch)
     hand_in(made, "ana", RIGHT)
     assert grade_class(made, "small", progress=False).graded == ["ana"]
     assert grade_class(made, "small", progress=False).graded == []
-    monkeypatch.setattr(run.Master.__dataclass_fields__["judges"], "default_factory", lambda: "other")
+    before = points(made)
     monkeypatch.setattr(
         "classroom.grading.store.Master", lambda name, content: run.Master(name, content, "other")
     )
     assert [row["status"] for row in status_rows(made, "small")] == ["outdated"]
+    # A worker with the package as it was grades by the old cases, which would then pass for the new ones.
+    [record] = grade_class(made, "small", progress=False).records
+    assert (record.status, record.digest) == ("not graded", "")
+    assert record.notes == [
+        "the worker that took it has another version of the course's package than the grader"
+    ]
+    monkeypatch.undo()
+    assert [row["status"] for row in status_rows(made, "small")] == ["not graded"]
     assert grade_class(made, "small", progress=False).graded == ["ana"]
+    assert points(made) == before
+
+
+def test_what_is_not_enforced_is_said_when_grading_begins(tmp_path, monkeypatch, capsys):
+    made = quick_course(tmp_path)
+    hand_in(made, "ana", RIGHT)
+    monkeypatch.setattr(confine, "_landlock", lambda: None)
+    assert main(["--course", str(made), "grade", "small", "--workers", "1"]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "is not bound here in:" in line]
+    assert len(told) == 1
+    assert "files" in told[0]
 
 
 def test_what_could_not_be_graded_is_no_zero_and_keeps_what_a_person_gave(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 
 from classroom.course import read_notebook
 from classroom.errors import CourseError
-from classroom.feedback import FINDING
+from classroom.feedback import FINDING, hint_of
 from classroom.gradebook import database, find_assignment
 from classroom.grading.run import content_of, students_of
 from classroom.grading.status import has_points
@@ -460,7 +460,7 @@ def _mistakes(numbers: ClassNumbers, autograded: Path) -> None:
         counted = sorted((-len(who), notebook, cell) for (notebook, cell), who in places.items())
         tests = tuple((notebook, cell, -count) for count, notebook, cell in counted)
         # The catalogue words a mistake for each question; the words of the one that it was named most often in.
-        hint = _hint(asked[name, tests[0][0], tests[0][1]], name)
+        hint = hint_of(asked[name, tests[0][0], tests[0][1]], name)
         numbers.misconceptions.append(Misconception(name, hint, tuple(students), tests))
     numbers.misconceptions.sort(key=lambda found: (-len(found.students), found.name))
     order = {(question.notebook, question.name): place for place, question in enumerate(numbers.questions)}
@@ -486,14 +486,3 @@ def _failed(notebook: Any) -> Iterable[tuple[str, str, str, str]]:
         found = cell.metadata.get(FINDING, {})
         message = str(error.evalue).removeprefix("Not right yet. ").strip() or str(error.ename)
         yield str(marks.grade_id), str(found.get("question", "")), str(found.get("mistake", "")), message
-
-
-def _hint(question: str, mistake: str) -> str:
-    """What the catalogue tells a student of this mistake; empty if the catalogue does not know it any more."""
-    from refcells.autotest.verdict import question as asked
-
-    try:
-        known = asked(question).mistakes
-    except LookupError:
-        return ""
-    return next((one.hint for one in known if one.name == mistake), "")

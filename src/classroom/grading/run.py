@@ -159,8 +159,13 @@ def renamed(folder: Path, found: list[Master]) -> dict[str, str]:
 
 
 @contextmanager
-def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task], Any], Callable[[], int]]]:
-    """A Dask cluster of this machine's, or the one at an address: what takes tasks, and what tells how many it works on."""
+def _pool(
+    workers: int, scheduler: str | None, say: Callable[[str], None] = lambda _: None
+) -> Iterator[tuple[Callable[[Task], Any], Callable[[], int]]]:
+    """A Dask cluster of this machine's, or the one at an address: what takes tasks, and what tells how many it works on.
+
+    What the workers' machines do not enforce is said.
+    """
     import dask
     from distributed import Client, LocalCluster
 
@@ -204,6 +209,11 @@ def _pool(workers: int, scheduler: str | None) -> Iterator[tuple[Callable[[Task]
                 raise CourseError(
                     f"no worker has joined {scheduler} within {SECONDS_TO_JOIN:.0f} seconds"
                 ) from None
+            unbound = sorted(set(client.run(confine.missing).values()) - {""})
+        else:
+            unbound = [sentence] if (sentence := confine.missing()) else []
+        for sentence in unbound:
+            say(sentence)
         yield (
             lambda task: client.submit(grade_one, task, pure=False),
             lambda: sum(client.nthreads().values()),
@@ -225,6 +235,7 @@ def grade_class(
     timeout: int = 120,
     again: bool = False,
     progress: bool = True,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Summary:
     """Grade what has not been graded yet, in parallel; an interrupted run goes on where it stopped.
 
@@ -238,6 +249,7 @@ def grade_class(
         timeout: seconds that a cell may take.
         again: grade also what has been graded already.
         progress: whether to show a bar on stderr.
+        say: takes sentences for the instructor, such as what the workers' machines do not enforce.
 
     Raises:
         CourseError: if the assignment was not generated, a student has handed in nothing or has a folder that is no id, the
@@ -266,7 +278,7 @@ def grade_class(
             else:
                 todo.append(student)
         if todo:
-            each = _grade(course, assignment, todo, found, store, workers, scheduler, timeout)
+            each = _grade(course, assignment, todo, found, store, workers, scheduler, timeout, say)
             bar = tqdm(
                 each, desc=f"grading {assignment}", total=len(todo), unit="submission", disable=not progress
             )
@@ -288,6 +300,7 @@ def _grade(
     workers: int,
     scheduler: str | None,
     timeout: int,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, float]]:
     """Send tasks out, a few more than there are workers; write down and name each student whose last notebook is back."""
     from distributed import KilledWorker, wait
@@ -295,7 +308,7 @@ def _grade(
     waiting: dict[str, list[Result]] = {}
     sent: dict[Any, Task] = {}
     suspects: set[Task] = set()
-    with _pool(min(workers, len(todo) * len(found)), scheduler) as (submit, width):
+    with _pool(min(workers, len(todo) * len(found)), scheduler, say) as (submit, width):
         queue = (task for student in todo for task in tasks_of(course, assignment, student, found, timeout))
 
         def send(task: Task) -> Any:

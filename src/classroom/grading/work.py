@@ -85,7 +85,8 @@ class Task:
     @property
     def digest(self) -> str:
         """A hash of the submission and of the tests that grade it."""
-        return hashlib.sha256(self.master.digest.encode() + (self.content or b"")).hexdigest()
+        came = b"none" if self.content is None else b"file" + self.content
+        return hashlib.sha256(self.master.digest.encode() + came).hexdigest()
 
 
 @dataclass
@@ -121,6 +122,10 @@ def grade_one(task: Task) -> Result:
     Args:
         task: what to grade.
     """
+    if task.master.judges != judges():
+        return not_graded(
+            task, "the worker that took it has another version of the course's package than the grader"
+        )
     step("begin", f"{task.student}/{task.master.name}")
     start = time.perf_counter()
     master = nbformat.reads(task.master.content, as_version=4)
@@ -133,7 +138,7 @@ def grade_one(task: Task) -> Result:
             result.notes = ["the notebook was not handed in"]
         else:
             repaired = repair(task.content, master)
-            renamed = [f"the notebook was found in '{task.file}'"] if task.file else []
+            renamed = [f"the notebook was found in {task.file!r}"] if task.file else []
             result.notes = renamed + repaired.notes
             result.status = REPAIRED if result.notes else GRADED
             _execute(repaired.notebook, task.timeout)
