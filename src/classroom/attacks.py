@@ -1,7 +1,7 @@
 """Ways to get points without an answer, each a row of data, and what they gain: under stock nbgrader, and here.
 
-Each is a submission of `scalar_lstm` that answers no exercise. Run as `python -m classroom.attacks` to try all under both and
-write book/data/attacks.json. The tests try them here alone.
+Each is a submission of `scalar_lstm`, or of `torch_lstm` where it is about training, that answers no exercise. Run as
+`python -m classroom.attacks` to try all under both and write book/data/attacks.json. The tests try them here alone.
 """
 
 import argparse
@@ -57,7 +57,11 @@ DATA = ROOT / "book" / "data" / "attacks.json"
 # The secret of the hidden seeds while attacks are tried: a word that stands nowhere else.
 SECRET = "the-instructors-wren-8410"
 
-ANSWERS = ("sigmoid", "gates", "update", "forward", "half")
+# The answer cells of each notebook; the code of an attack goes into the first.
+ANSWERS = {
+    "scalar_lstm": ("sigmoid", "gates", "update", "forward", "half"),
+    "torch_lstm": ("remember", "cell", "unroll", "bias", "train"),
+}
 NAMES = ("sigmoid", "lstm_gates", "lstm_update", "lstm_step", "lstm_forward", "steps_to_half")
 
 
@@ -70,10 +74,11 @@ class Attack:
         what: what it does, in words.
         code: its code; @COURSE@, @ROOT@, @PORT@ and @GRADER@ stand for the course's folder, the repository, a listening
             port and the grader's process. It prints what it found, for whoever looks whether it found anything.
-        where: "answer" puts the code in the first answer cell and empties the others; "start" puts it in a cell of the
+        where: "answer" puts the code in one answer cell and empties the others; "start" puts it in a cell of the
             student's own, before all answers, which stay as they were handed out.
         metadata: of a cell of the student's own.
         gain: what it must not gain.
+        notebook: the notebook that is handed in.
     """
 
     name: str
@@ -82,6 +87,7 @@ class Attack:
     where: str = "start"
     metadata: dict[str, Any] = field(default_factory=dict)
     gain: str = "points"
+    notebook: str = "scalar_lstm"
 
 
 # Makes the reference cells the student's, from a dict QUESTIONS.
@@ -547,6 +553,31 @@ except ImportError:
         },
         gain="points, or code that runs in the grader's process",
     ),
+    # --- training ----------------------------------------------------------------------------------------------------------
+    Attack(
+        "claim-an-accuracy",
+        "replaces the functions that train a model and count what it gets right by ones that say that it gets all right",
+        """
+import refcells.autotest.probes as probes
+probes.remembered = lambda *arguments: 1.0
+import refcells.autotest.trained_probes as trained_probes
+trained_probes.remembered = lambda *arguments: 1.0
+""",
+        notebook="torch_lstm",
+    ),
+    Attack(
+        "patch-mean",
+        "replaces the mean of a tensor, so that an untrained model has an accuracy of 1",
+        """
+def train_to_remember(steps, generator):
+    model = LastStepClassifier(nn.LSTM(8, 32, batch_first=True), 32, 8)
+    redraw(model, generator)
+    return model
+torch.Tensor.mean = lambda *arguments, **keywords: torch.ones(())
+""",
+        "answer",
+        notebook="torch_lstm",
+    ),
     # --- the machine -------------------------------------------------------------------------------------------------------
     Attack(
         "read-environment",
@@ -692,8 +723,9 @@ def submission(attack: Attack, released: NotebookNode, places: dict[str, str]) -
     nb = nbformat.from_dict(released)
     if attack.where == "answer":
         for cell in nb.cells:
-            if cell.metadata.get("nbgrader", {}).get("grade_id") in ANSWERS:
-                cell.source = code if cell.metadata.nbgrader.grade_id == ANSWERS[0] else "pass"
+            name = cell.metadata.get("nbgrader", {}).get("grade_id")
+            if name in ANSWERS[attack.notebook]:
+                cell.source = code if name == ANSWERS[attack.notebook][0] else "pass"
         return nb
     after = next(k for k, cell in enumerate(nb.cells) if cell.cell_type == "code") + 1
     own = nbformat.v4.new_code_cell(code, id="own")
@@ -705,18 +737,18 @@ def submission(attack: Attack, released: NotebookNode, places: dict[str, str]) -
 
 @dataclass
 class Arena:
-    """A course with one notebook, in which attacks are tried.
+    """A course with two notebooks, in which attacks are tried.
 
     Attributes:
         course: its folder.
-        released: the notebook as students get it.
+        released: the notebooks as students get them, by name.
         port: of a server that gives the model answers to whoever asks.
         canaries: texts that only an attack which reached something could print, by what it is.
         calls: what called the grader or the server since somebody looked last.
     """
 
     course: Path
-    released: NotebookNode
+    released: dict[str, NotebookNode]
     port: int
     canaries: dict[str, frozenset[str]]
     calls: list[str]
@@ -749,7 +781,7 @@ class Arena:
 
 @contextlib.contextmanager
 def arena(folder: Path) -> Iterator[Arena]:
-    """Generate the notebook in `folder`, put a neighbour's right submission there, and start the accomplice's server.
+    """Generate the notebooks in `folder`, put a neighbour's right submission there, and start the accomplice's server.
 
     The environment holds the secret of the hidden seeds, as an instructor's does, and this process listens for the signal
     that stands for one that does harm.
@@ -775,12 +807,12 @@ def _course(folder: Path, calls: list[str]) -> Iterator[Arena]:
         if path.name != "lstm":
             shutil.rmtree(path)
     for path in (course / "solutions" / "lstm").glob("*.ipynb"):
-        if path.stem != "scalar_lstm":
+        if path.stem not in ANSWERS:
             path.unlink()
     nbgrader(course, "generate_assignment", "lstm", "--force")
-    released = read_notebook(course / "exercises" / "lstm" / "scalar_lstm.ipynb")
+    released = {name: read_notebook(course / "exercises" / "lstm" / f"{name}.ipynb") for name in ANSWERS}
     model = solution_cells(read_notebook(ROOT / "solutions" / "lstm" / "scalar_lstm.py"))
-    solved = nbformat.from_dict(released)
+    solved = nbformat.from_dict(released["scalar_lstm"])
     for cell in solved.cells:
         cell.source = model.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
     neighbour = course / "submitted" / "neighbour" / "lstm" / "scalar_lstm.ipynb"
@@ -866,14 +898,16 @@ def printed(nb: NotebookNode, tests: bool = True) -> str:
     return "\n".join(found)
 
 
-def score(where: Arena, submitted: NotebookNode, execute: type[Execute], student: str) -> NotebookNode:
+def score(
+    where: Arena, submitted: NotebookNode, execute: type[Execute], student: str, notebook: str = "scalar_lstm"
+) -> NotebookNode:
     """Sanitize and execute a submission as `nbgrader autograde` does; gives the executed notebook."""
     folder = where.course / "autograded" / student / "lstm"
     folder.mkdir(parents=True, exist_ok=True)
     resources = {
         "nbgrader": {
             "db_url": f"sqlite:///{where.course / 'gradebook.db'}",
-            "notebook": "scalar_lstm",
+            "notebook": notebook,
             "assignment": "lstm",
             "student": student,
         },
@@ -886,15 +920,16 @@ def score(where: Arena, submitted: NotebookNode, execute: type[Execute], student
     own = [] if execute is Execute else [UnknownCells]
     for step in (DeduplicateIds, *own, OverwriteCells):
         nb, _ = step(config=config).preprocess(nb, resources)
-    nbformat.write(nb, folder / "scalar_lstm.ipynb")
+    nbformat.write(nb, folder / f"{notebook}.ipynb")
     with utils.setenv(NBGRADER_EXECUTION="autograde"):
         nb, _ = execute(config=config).preprocess(nb, resources)
     return nb
 
 
-def points(nb: NotebookNode, where: Arena) -> float:
+def points(nb: NotebookNode, where: Arena, notebook: str = "scalar_lstm") -> float:
     """Points by tests of an executed notebook, for the cells that the gradebook knows."""
-    known = {cell.metadata.nbgrader.grade_id for cell in where.released.cells if utils.is_grade(cell)}
+    cells = where.released[notebook].cells
+    known = {cell.metadata.nbgrader.grade_id for cell in cells if utils.is_grade(cell)}
     return sum(
         utils.determine_grade(cell)[0] or 0.0
         for cell in nb.cells
@@ -909,8 +944,9 @@ def tried(attack: Attack, where: Arena, execute: type[Execute]) -> dict[str, Any
     found: dict[str, Any] = {}
     told = ""
     try:
-        nb = score(where, submission(attack, where.released, where.places), execute, attack.name)
-        found["points"] = points(nb, where)
+        handed_in = submission(attack, where.released[attack.notebook], where.places)
+        nb = score(where, handed_in, execute, attack.name, attack.notebook)
+        found["points"] = points(nb, where, attack.notebook)
         told = printed(nb, tests=execute is not Execute)
     except Exception as error:
         found["points"] = None
@@ -944,13 +980,14 @@ def measure(say: Callable[[str], None] = print) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="attacks-") as scratch, arena(Path(scratch) / "course") as where:
         most = sum(
             cell.metadata.nbgrader.points
-            for cell in where.released.cells
+            for cell in where.released["scalar_lstm"].cells
             if utils.is_grade(cell) and cell.cell_type == "code"
         )
         for attack in tqdm(ATTACKS, unit="attack", disable=not sys.stderr.isatty()):
             row = {
                 "name": attack.name,
                 "what": attack.what,
+                "notebook": attack.notebook,
                 "stock": tried(attack, where, Execute),
                 "here": tried(attack, where, SeparateExecute),
             }
@@ -961,7 +998,7 @@ def measure(say: Callable[[str], None] = print) -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": {name: version(name) for name in ("nbgrader", "ipykernel", "nbclient")},
         "enforced": enforcement(),
-        "notebook": "scalar_lstm",
+        # Of scalar_lstm.
         "points to be had by tests": most,
         "attacks": rows,
     }

@@ -3,16 +3,18 @@
 import asyncio
 import dataclasses
 import json
+from multiprocessing import forkserver
 
 import nbformat
 import pytest
+from nbgrader import utils
 from nbgrader.preprocessors import Execute
 
-from classroom import attacks
 from classroom.attacks import ATTACKS, arena, canaries_of, points, score, tried
-from classroom.course import ROOT
+from classroom.course import ROOT, read_notebook
 from classroom.preprocessors import HiddenSeeds
-from classroom.sandbox import confine, enforcement
+from classroom.sample import solution_cells
+from classroom.sandbox import confine, enforcement, provisioner
 from classroom.separate import SeparateExecute
 
 pytestmark = [
@@ -41,6 +43,9 @@ def where(tmp_path_factory):
     asyncio.set_event_loop(asyncio.new_event_loop())
     with arena(tmp_path_factory.mktemp("arena") / "course") as made:
         yield made
+    # Other tests, which give kernels little memory, find a server without torch, as they would by themselves.
+    provisioner._torch.clear()
+    forkserver._forkserver._stop()
 
 
 def test_there_are_the_first_ten_and_at_least_twenty_more():
@@ -52,7 +57,7 @@ def test_there_are_the_first_ten_and_at_least_twenty_more():
 
 def test_a_right_answer_gets_its_points(where):
     """The arena tells right from wrong: the neighbour has all points."""
-    neighbour = attacks.read_notebook(where.course / "submitted" / "neighbour" / "lstm" / "scalar_lstm.ipynb")
+    neighbour = read_notebook(where.course / "submitted" / "neighbour" / "lstm" / "scalar_lstm.ipynb")
     assert points(score(where, neighbour, SeparateExecute, "neighbour"), where) == 14
 
 
@@ -78,6 +83,26 @@ def test_what_an_attack_reaches_is_seen(name, where):
     """The same attacks, in a kernel that nothing confines: what the test above looks for is found."""
     attack = next(attack for attack in ATTACKS if attack.name == name)
     assert tried(attack, where, Execute)["reached"] == REACHED[name]
+
+
+@pytest.mark.parametrize("name", ["claim-an-accuracy", "patch-mean"])
+def test_a_claim_is_believed_where_the_student_counts(name, where):
+    """In a kernel that also judges, these have the points of the one question about a training."""
+    attack = next(attack for attack in ATTACKS if attack.name == name)
+    assert tried(attack, where, Execute)["points"] == 3
+
+
+def test_a_training_gets_its_points(where):
+    """And a right answer has them, which is counted from its parameters."""
+    model = solution_cells(read_notebook(ROOT / "solutions" / "lstm" / "torch_lstm.py"))
+    solved = nbformat.from_dict(where.released["torch_lstm"])
+    for cell in solved.cells:
+        cell.source = model.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
+    nb = score(where, solved, SeparateExecute, "trained", "torch_lstm")
+    [test] = [
+        cell for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "test-remember"
+    ]
+    assert utils.determine_grade(test) == (3, 3)
 
 
 def test_a_guess_of_the_seed_would_be_seen(where, capsys):
