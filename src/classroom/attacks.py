@@ -1,7 +1,7 @@
 """Ways to get points without an answer, each a row of data, and what they gain: under stock nbgrader, and here.
 
-Each is a submission of `scalar_lstm` that answers no exercise. Run as `python -m classroom.attacks` to try all under both and
-write book/data/attacks.json. The tests try them here alone.
+Each is a submission of `scalar_lstm`, or of `torch_lstm` where it is about training, that answers no exercise. Run as
+`python -m classroom.attacks` to try all under both and write book/data/attacks.json. The tests try them here alone.
 """
 
 import argparse
@@ -9,12 +9,15 @@ import asyncio
 import contextlib
 import datetime
 import json
+import os
+import re
 import shutil
+import signal
 import socketserver
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -27,15 +30,38 @@ from nbgrader.preprocessors import DeduplicateIds, Execute, OverwriteCells
 from traitlets.config import Config
 
 from classroom.course import ROOT, make_course, nbgrader, read_notebook
+from classroom.feedback import hidden_lines
 from classroom.gradebook import open_gradebook
 from classroom.preprocessors import UnknownCells
 from classroom.sample import solution_cells
+from refcells.autotest.verdict import question
 
-__all__ = ["ATTACKS", "Arena", "Attack", "arena", "measure", "score", "submission", "write"]
+__all__ = [
+    "ATTACKS",
+    "SECRET",
+    "Arena",
+    "Attack",
+    "arena",
+    "canaries_of",
+    "measure",
+    "points",
+    "printed",
+    "score",
+    "submission",
+    "tried",
+    "write",
+]
 
 DATA = ROOT / "book" / "data" / "attacks.json"
 
-ANSWERS = ("sigmoid", "gates", "update", "forward", "half")
+# The secret of the hidden seeds while attacks are tried: a word that stands nowhere else.
+SECRET = "the-instructors-wren-8410"
+
+# The answer cells of each notebook; the code of an attack goes into the first.
+ANSWERS = {
+    "scalar_lstm": ("sigmoid", "gates", "update", "forward", "half"),
+    "torch_lstm": ("remember", "cell", "unroll", "bias", "train"),
+}
 NAMES = ("sigmoid", "lstm_gates", "lstm_update", "lstm_step", "lstm_forward", "steps_to_half")
 
 
@@ -46,11 +72,13 @@ class Attack:
     Attributes:
         name: a short name.
         what: what it does, in words.
-        code: its code; @COURSE@, @ROOT@ and @PORT@ stand for the course's folder, the repository and a listening port.
-        where: "answer" puts the code in the first answer cell and empties the others; "start" puts it in a cell of the
+        code: its code; @COURSE@, @ROOT@, @PORT@ and @GRADER@ stand for the course's folder, the repository, a listening
+            port and the grader's process. It prints what it found, for whoever looks whether it found anything.
+        where: "answer" puts the code in one answer cell and empties the others; "start" puts it in a cell of the
             student's own, before all answers, which stay as they were handed out.
         metadata: of a cell of the student's own.
         gain: what it must not gain.
+        notebook: the notebook that is handed in.
     """
 
     name: str
@@ -59,6 +87,7 @@ class Attack:
     where: str = "start"
     metadata: dict[str, Any] = field(default_factory=dict)
     gain: str = "points"
+    notebook: str = "scalar_lstm"
 
 
 # Makes the reference cells the student's, from a dict QUESTIONS.
@@ -163,10 +192,19 @@ with sqlite3.connect("@COURSE@/gradebook.db") as book:
     ),
     Attack(
         "read-own-notebook",
-        "finds the hidden tests in its own notebook on disk, and if there are any, takes the references",
+        "prints the hidden tests that it finds in its own notebook on disk, and if there are any, takes the references",
         """
 import glob
-found = [name for name in glob.glob("@COURSE@/autograded/*/*/*.ipynb") + glob.glob("*.ipynb") if "HIDDEN" in open(name).read()]
+import json
+found = []
+for name in ["@COURSE@/autograded/read-own-notebook/lstm/scalar_lstm.ipynb", *glob.glob("*.ipynb")]:
+    try:
+        sources = ["".join(cell["source"]) for cell in json.load(open(name))["cells"]]
+    except OSError as error:
+        print(error)
+    else:
+        found += [source for source in sources if "HIDDEN" in source]
+print(*found)
 if found:
     from refcells.autotest.scalar_questions import QUESTIONS
 """
@@ -368,18 +406,18 @@ cells = json.loads(buffer.raw[:size])["cells"]
     ),
     Attack(
         "signal-the-grader",
-        "stops every process that it may signal",
+        "sends a signal to the process that started it, and to the grader",
         """
 import os
 import signal
-for name in os.listdir("/proc") if os.path.isdir("/proc") else [str(os.getppid())]:
-    if name.isdigit() and int(name) > 1 and int(name) != os.getpid():
-        try:
-            os.kill(int(name), signal.SIGURG)
-        except OSError:
-            pass
+for process in {os.getppid(), @GRADER@}:
+    try:
+        os.kill(process, signal.SIGURG)
+        print(process, "got the signal")
+    except OSError as error:
+        print(process, error)
 """,
-        gain="points; SIGURG, which does no harm, stands for a signal that would",
+        gain="points, or a signal that arrives; SIGURG, which does no harm, stands for one that would",
     ),
     Attack(
         "own-import",
@@ -515,18 +553,45 @@ except ImportError:
         },
         gain="points, or code that runs in the grader's process",
     ),
+    # --- training ----------------------------------------------------------------------------------------------------------
+    Attack(
+        "claim-an-accuracy",
+        "replaces the functions that train a model and count what it gets right by ones that say that it gets all right",
+        """
+import refcells.autotest.probes as probes
+probes.remembered = lambda *arguments: 1.0
+import refcells.autotest.trained_probes as trained_probes
+trained_probes.remembered = lambda *arguments: 1.0
+""",
+        notebook="torch_lstm",
+    ),
+    Attack(
+        "patch-mean",
+        "replaces the mean of a tensor, so that an untrained model has an accuracy of 1",
+        """
+def train_to_remember(steps, generator):
+    model = LastStepClassifier(nn.LSTM(8, 32, batch_first=True), 32, 8)
+    redraw(model, generator)
+    return model
+torch.Tensor.mean = lambda *arguments, **keywords: torch.ones(())
+""",
+        "answer",
+        notebook="torch_lstm",
+    ),
     # --- the machine -------------------------------------------------------------------------------------------------------
     Attack(
         "read-environment",
-        "looks for the secret of the hidden seeds in the environment, its own and that of /proc",
+        "prints the environment, its own and the grader's by way of /proc, and if the secret of the hidden seeds is in it, "
+        "takes the references",
         """
 import os
-found = " ".join(os.environ)
-for name in ("self", str(os.getppid())):
+found = repr(dict(os.environ))
+for process in ("self", os.getppid(), @GRADER@):
     try:
-        found += open(f"/proc/{name}/environ").read()
-    except OSError:
-        pass
+        found += open(f"/proc/{process}/environ").read()
+    except OSError as error:
+        print(error)
+print(found)
 if "COURSE_SECRET" in found:
     from refcells.autotest.scalar_questions import QUESTIONS
 """
@@ -536,13 +601,15 @@ if "COURSE_SECRET" in found:
     ),
     Attack(
         "guess-the-seed",
-        "works the hidden seed out from the public default secret, and looks the cases up",
+        "works the hidden seed out from the public default secret, prints it, and looks the cases up",
         """
 import hashlib
 seed = 1 + int.from_bytes(hashlib.sha256(b"the sample class/scalar_lstm/test-sigmoid").digest()[:4], "big") % (2**31 - 1)
+print(seed)
 from refcells.autotest.scalar_questions import QUESTIONS
 known = {case.arguments: QUESTIONS["scalar.sigmoid"].reference(*case.arguments)
          for s in (0, seed) for case in QUESTIONS["scalar.sigmoid"].cases(s)}
+print(list(known))
 known.update({(1.0,): 0.7310585786300049, (0.2,): 0.549833997312478, (0.7,): 0.6681877721681662})
 def sigmoid(a): return known[(a,)]
 """,
@@ -656,8 +723,9 @@ def submission(attack: Attack, released: NotebookNode, places: dict[str, str]) -
     nb = nbformat.from_dict(released)
     if attack.where == "answer":
         for cell in nb.cells:
-            if cell.metadata.get("nbgrader", {}).get("grade_id") in ANSWERS:
-                cell.source = code if cell.metadata.nbgrader.grade_id == ANSWERS[0] else "pass"
+            name = cell.metadata.get("nbgrader", {}).get("grade_id")
+            if name in ANSWERS[attack.notebook]:
+                cell.source = code if name == ANSWERS[attack.notebook][0] else "pass"
         return nb
     after = next(k for k, cell in enumerate(nb.cells) if cell.cell_type == "code") + 1
     own = nbformat.v4.new_code_cell(code, id="own")
@@ -669,22 +737,38 @@ def submission(attack: Attack, released: NotebookNode, places: dict[str, str]) -
 
 @dataclass
 class Arena:
-    """A course with one notebook, in which attacks are tried.
+    """A course with two notebooks, in which attacks are tried.
 
     Attributes:
         course: its folder.
-        released: the notebook as students get it.
+        released: the notebooks as students get them, by name.
         port: of a server that gives the model answers to whoever asks.
+        canaries: texts that only an attack which reached something could print, by what it is.
+        calls: what called the grader or the server since somebody looked last.
     """
 
     course: Path
-    released: NotebookNode
+    released: dict[str, NotebookNode]
     port: int
+    canaries: dict[str, frozenset[str]]
+    calls: list[str]
 
     @property
     def places(self) -> dict[str, str]:
         """What the attacks know of the machine."""
-        return {"COURSE": str(self.course), "ROOT": str(ROOT), "PORT": str(self.port)}
+        return {
+            "COURSE": str(self.course),
+            "ROOT": str(ROOT),
+            "PORT": str(self.port),
+            "GRADER": str(os.getpid()),
+        }
+
+    def reached(self, printed: str) -> list[str]:
+        """What an attack reached, from what it printed and from what was called meanwhile."""
+        shown = {name for name, texts in self.canaries.items() if any(text in printed for text in texts)}
+        found = sorted({*shown, *self.calls})
+        self.calls.clear()
+        return found
 
     def state(self) -> dict[str, bytes]:
         """Everything in the course's folder that no attack may change or add to."""
@@ -697,18 +781,38 @@ class Arena:
 
 @contextlib.contextmanager
 def arena(folder: Path) -> Iterator[Arena]:
-    """Generate the notebook in `folder`, put a neighbour's right submission there, and start the accomplice's server."""
+    """Generate the notebooks in `folder`, put a neighbour's right submission there, and start the accomplice's server.
+
+    The environment holds the secret of the hidden seeds, as an instructor's does, and this process listens for the signal
+    that stands for one that does harm.
+    """
+    calls: list[str] = []
+    kept = os.environ.get("COURSE_SECRET")
+    os.environ["COURSE_SECRET"] = SECRET
+    before = signal.signal(signal.SIGURG, lambda *_: calls.append("the grader, by a signal"))
+    try:
+        with _course(folder, calls) as made:
+            yield made
+    finally:
+        signal.signal(signal.SIGURG, before)
+        os.environ.pop("COURSE_SECRET")
+        if kept is not None:
+            os.environ["COURSE_SECRET"] = kept
+
+
+@contextlib.contextmanager
+def _course(folder: Path, calls: list[str]) -> Iterator[Arena]:
     course = make_course(folder)
     for path in (course / "solutions").iterdir():
         if path.name != "lstm":
             shutil.rmtree(path)
     for path in (course / "solutions" / "lstm").glob("*.ipynb"):
-        if path.stem != "scalar_lstm":
+        if path.stem not in ANSWERS:
             path.unlink()
     nbgrader(course, "generate_assignment", "lstm", "--force")
-    released = read_notebook(course / "exercises" / "lstm" / "scalar_lstm.ipynb")
+    released = {name: read_notebook(course / "exercises" / "lstm" / f"{name}.ipynb") for name in ANSWERS}
     model = solution_cells(read_notebook(ROOT / "solutions" / "lstm" / "scalar_lstm.py"))
-    solved = nbformat.from_dict(released)
+    solved = nbformat.from_dict(released["scalar_lstm"])
     for cell in solved.cells:
         cell.source = model.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
     neighbour = course / "submitted" / "neighbour" / "lstm" / "scalar_lstm.ipynb"
@@ -719,28 +823,91 @@ def arena(folder: Path) -> Iterator[Arena]:
         warnings.simplefilter("ignore")  # SQLAlchemy's, about how nbgrader adds a submission
         gradebook.update_or_create_student("neighbour")
         gradebook.add_submission("lstm", "neighbour")
+        cells = [cell.source for cell in gradebook.find_notebook("scalar_lstm", "lstm").source_cells]
     text = json.dumps(json.loads(neighbour.read_text(encoding="utf-8"))["cells"]).encode()
 
     class Accomplice(socketserver.BaseRequestHandler):
         def handle(self) -> None:
+            calls.append("the network")
             self.request.sendall(text)
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Accomplice) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield Arena(course, released, server.server_address[1])
+            yield Arena(course, released, server.server_address[1], canaries_of(cells), calls)
         finally:
             server.shutdown()
 
 
-def score(where: Arena, submitted: NotebookNode, execute: type[Execute], student: str) -> NotebookNode:
+def canaries_of(cells: Iterable[str]) -> dict[str, frozenset[str]]:
+    """What stands nowhere but in the secret, in the hidden tests of these cells, and in what they ask."""
+    lines = [
+        line.strip()
+        for source in cells
+        for number, line in enumerate(source.splitlines(), start=1)
+        if number in hidden_lines(source) and not line.startswith("###")
+    ]
+    asked = [
+        found.groups()
+        for line in lines
+        if (found := re.search(r"""judge\(["'](.+?)["'],.*seed=(\d+)""", line))
+    ]
+    cases = {
+        repr(number)
+        for name, seed in asked
+        for case in question(name).cases(int(seed))
+        for number in _numbers(case.arguments)
+    }
+    return {
+        "the secret": frozenset({SECRET}),
+        "a hidden test": frozenset(line for line in lines if "judge" in line),
+        "the seed of a hidden test": frozenset(seed for _, seed in asked),
+        # Short numbers, such as 0.0, are everywhere.
+        "a case of a hidden test": frozenset(text for text in cases if len(text) > 12),
+    }
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """All numbers of a question's arguments."""
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from _numbers(part)
+
+
+def printed(nb: NotebookNode, tests: bool = True) -> str:
+    """All that the cells of an executed notebook printed, showed and raised.
+
+    Args:
+        nb: the notebook.
+        tests: whether test cells count. Under stock nbgrader their tracebacks quote the hidden tests to everybody.
+    """
+    found = []
+    for cell in nb.cells:
+        if not tests and utils.is_grade(cell):
+            continue
+        for output in cell.get("outputs", []):
+            # What IPython colours would be cut into pieces.
+            found += [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in output.get("traceback", [])]
+            found += [
+                output.get("text", ""),
+                output.get("evalue", ""),
+                *map(str, output.get("data", {}).values()),
+            ]
+    return "\n".join(found)
+
+
+def score(
+    where: Arena, submitted: NotebookNode, execute: type[Execute], student: str, notebook: str = "scalar_lstm"
+) -> NotebookNode:
     """Sanitize and execute a submission as `nbgrader autograde` does; gives the executed notebook."""
     folder = where.course / "autograded" / student / "lstm"
     folder.mkdir(parents=True, exist_ok=True)
     resources = {
         "nbgrader": {
             "db_url": f"sqlite:///{where.course / 'gradebook.db'}",
-            "notebook": "scalar_lstm",
+            "notebook": notebook,
             "assignment": "lstm",
             "student": student,
         },
@@ -753,15 +920,16 @@ def score(where: Arena, submitted: NotebookNode, execute: type[Execute], student
     own = [] if execute is Execute else [UnknownCells]
     for step in (DeduplicateIds, *own, OverwriteCells):
         nb, _ = step(config=config).preprocess(nb, resources)
-    nbformat.write(nb, folder / "scalar_lstm.ipynb")
+    nbformat.write(nb, folder / f"{notebook}.ipynb")
     with utils.setenv(NBGRADER_EXECUTION="autograde"):
         nb, _ = execute(config=config).preprocess(nb, resources)
     return nb
 
 
-def points(nb: NotebookNode, where: Arena) -> float:
+def points(nb: NotebookNode, where: Arena, notebook: str = "scalar_lstm") -> float:
     """Points by tests of an executed notebook, for the cells that the gradebook knows."""
-    known = {cell.metadata.nbgrader.grade_id for cell in where.released.cells if utils.is_grade(cell)}
+    cells = where.released[notebook].cells
+    known = {cell.metadata.nbgrader.grade_id for cell in cells if utils.is_grade(cell)}
     return sum(
         utils.determine_grade(cell)[0] or 0.0
         for cell in nb.cells
@@ -769,13 +937,17 @@ def points(nb: NotebookNode, where: Arena) -> float:
     )
 
 
-def _tried(attack: Attack, where: Arena, execute: type[Execute]) -> dict[str, Any]:
-    """What an attack gains: points, and files that it changed."""
+def tried(attack: Attack, where: Arena, execute: type[Execute]) -> dict[str, Any]:
+    """What an attack gains: points, files that it changed, and what else it reached."""
     before = where.state()
+    where.reached("")
     found: dict[str, Any] = {}
+    told = ""
     try:
-        nb = score(where, submission(attack, where.released, where.places), execute, attack.name)
-        found["points"] = points(nb, where)
+        handed_in = submission(attack, where.released[attack.notebook], where.places)
+        nb = score(where, handed_in, execute, attack.name, attack.notebook)
+        found["points"] = points(nb, where, attack.notebook)
+        told = printed(nb, tests=execute is not Execute)
     except Exception as error:
         found["points"] = None
         found["stopped"] = type(error).__name__
@@ -786,6 +958,7 @@ def _tried(attack: Attack, where: Arena, execute: type[Execute]) -> dict[str, An
             (where.course / name).write_bytes(before[name])
         else:
             (where.course / name).unlink()
+    found["reached"] = where.reached(told)
     return found
 
 
@@ -807,15 +980,16 @@ def measure(say: Callable[[str], None] = print) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="attacks-") as scratch, arena(Path(scratch) / "course") as where:
         most = sum(
             cell.metadata.nbgrader.points
-            for cell in where.released.cells
+            for cell in where.released["scalar_lstm"].cells
             if utils.is_grade(cell) and cell.cell_type == "code"
         )
         for attack in tqdm(ATTACKS, unit="attack", disable=not sys.stderr.isatty()):
             row = {
                 "name": attack.name,
                 "what": attack.what,
-                "stock": _tried(attack, where, Execute),
-                "here": _tried(attack, where, SeparateExecute),
+                "notebook": attack.notebook,
+                "stock": tried(attack, where, Execute),
+                "here": tried(attack, where, SeparateExecute),
             }
             rows.append(row)
             say(f"{attack.name:24} stock {row['stock']}  here {row['here']}")
@@ -824,7 +998,7 @@ def measure(say: Callable[[str], None] = print) -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "versions": {name: version(name) for name in ("nbgrader", "ipykernel", "nbclient")},
         "enforced": enforcement(),
-        "notebook": "scalar_lstm",
+        # Of scalar_lstm.
         "points to be had by tests": most,
         "attacks": rows,
     }

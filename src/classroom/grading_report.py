@@ -45,7 +45,8 @@ def count_attacks(result: Mapping[str, Any]) -> Data:
     rows = result["attacks"]
 
     def gained(where: str) -> list[str]:
-        return [row["name"] for row in rows if row[where]["points"] or row[where]["changed"]]
+        parts = ("points", "changed", "reached")
+        return [row["name"] for row in rows if any(row[where][part] for part in parts)]
 
     return {
         "tried": len(rows),

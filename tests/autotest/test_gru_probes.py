@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from refcells.autotest import gru_probes, judge
+from refcells.autotest import gru_probes, judge, trained_probes
 from refcells.autotest.torch_gru import compare, from_torch, to_torch, train_until
 from refcells.autotest.verdict import Unfit
 
@@ -46,7 +46,8 @@ def test_the_accuracy_that_counts_is_the_models_own():
             model.linear.bias[0] += 1000.0  # the model now always says 0
         return changed(result, accuracy=0.125)
 
-    assert gru_probes.trained_until(work, 4, 50, 0.95, seed=0) < 0.3
+    parameters = gru_probes.trained_until(work, 4, 50, 0.95, seed=0)
+    assert trained_probes.remembered_by_gru(parameters, 4, 50, 0.95, 0) < 0.3
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,11 @@ def test_the_accuracy_that_counts_is_the_models_own():
             "is not the number that the optimiser",
         ),
         (lambda results: {name: changed(r, seconds=1e3) for name, r in results.items()}, "not the time"),
+        # The models have learnt it, and the report says something else.
+        (
+            lambda results: {name: changed(r, accuracy=0.5) for name, r in results.items()},
+            "an accuracy in its result is not that of the trained model",
+        ),
     ],
 )
 def test_a_comparison_that_does_not_fit_is_refused(change, says):

@@ -105,19 +105,18 @@ def test_each_part_prints_its_figures(part):
 
 
 def test_an_attack_that_gains_is_named():
+    nothing = {"points": 0.0, "changed": [], "reached": []}
     told = {
         "attacks": [
-            {"name": "one", "stock": {"points": 14.0, "changed": []}, "here": {"points": 0.0, "changed": []}},
-            {
-                "name": "two",
-                "stock": {"points": None, "changed": []},
-                "here": {"points": 0.0, "changed": ["a"]},
-            },
+            {"name": "one", "stock": nothing | {"points": 14.0}, "here": nothing},
+            {"name": "two", "stock": nothing | {"points": None}, "here": nothing | {"changed": ["a"]}},
+            {"name": "three", "stock": nothing, "here": nothing | {"reached": ["the secret"]}},
         ]
     }
     counted = grading_report.count_attacks(told)
-    assert counted == {"tried": 2, "gained_in_stock": 1, "harmless_in_stock": 1, "gained_here": ["two"]}
-    assert grading_report.text("attacks", counted).endswith("gained here: two")
+    named = ["two", "three"]
+    assert counted == {"tried": 3, "gained_in_stock": 1, "harmless_in_stock": 2, "gained_here": named}
+    assert grading_report.text("attacks", counted).endswith("gained here: two, three")
 
 
 def test_parts_that_run_are_kept_and_others_stay(tmp_path, monkeypatch, capsys):

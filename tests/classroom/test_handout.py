@@ -17,6 +17,7 @@ from classroom.errors import CourseError
 from classroom.sample import solution_cells, submission
 from classroom.students import CLASS, Student
 from refcells.autotest import judge, stored, verdict
+from refcells.autotest.mistakes import edited
 from refcells.autotest.verdict import AtLeast, question
 
 NOTEBOOKS = [source for assignment in assignments() for source in sources(assignment)]
@@ -266,6 +267,19 @@ def test_a_property_is_stored_with_its_words():
             assert isinstance(asked.accept, AtLeast), name
             assert asked.accept(1.0) is None
             assert "50%" in asked.accept(0.5)
+
+
+def test_a_class_counts_what_a_training_learnt(as_handed_out):
+    """From the parameters, as the grader does: of a training that stops too soon they have learnt nothing."""
+    name = "torch.train_rnn_to_remember"
+    reference = question(name).reference
+    too_soon = edited(reference, ("range(UPDATES)", "range(3)"))
+    as_handed_out(name)
+    assert question(name).score is not None
+    assert judge(name, reference).passed
+    verdict = judge(name, too_soon)
+    assert not verdict.passed
+    assert "of the held-out symbols; expected at least 95%" in verdict.message
 
 
 def test_a_notebook_that_needs_more_is_refused(monkeypatch):

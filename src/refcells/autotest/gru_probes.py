@@ -9,8 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from refcells.autotest import trained_probes
 from refcells.autotest.calls import Unfit
-from refcells.autotest.probes import Array, State, _after_updates, _array, _built, _counting, _tensor
+from refcells.autotest.probes import (
+    Array,
+    State,
+    _after_updates,
+    _array,
+    _built,
+    _check_taken,
+    _counting,
+    _tensor,
+)
 from refcells.tasks import remember_first
 from refcells.training import LastStepClassifier, accuracy, redraw
 
@@ -107,11 +117,13 @@ def _unchanged(tensors: Mapping[str, Tensor], what: str) -> Iterator[None]:
 # --- training ---------------------------------------------------------------------------------------------------------
 
 
-def trained_until(function: Callable[..., Any], steps: int, most: int, enough: float, seed: int) -> float:
-    """Accuracy that the best of up to three GRUs has after a function has trained it until it had learnt.
+def trained_until(
+    function: Callable[..., Any], steps: int, most: int, enough: float, seed: int
+) -> list[Array]:
+    """Parameters of the best of up to three GRUs after a function has trained it until it had learnt.
 
     What the function reports is held against what it did: the optimiser's updates are counted, the clock is read, and
-    the model is asked about fresh sequences.
+    the model is asked about fresh sequences. What the GRU remembers is counted by whoever judges.
     """
     with _one_thread():
         _check_repeatable(
@@ -119,24 +131,30 @@ def trained_until(function: Callable[..., Any], steps: int, most: int, enough: f
         )
         # Too few updates to learn anything: the last one is not at a measurement.
         _trained_once(function, "lstm", 0.0, 4 * steps, 30, seed)
-        best, late = 0.0, False
+        best, late = -1.0, False
+        parameters: list[Array] = []
         for attempt in range(3):
-            score, updates = _trained_once(function, "gru", 3.0, steps, most, seed + 2 * attempt)
+            score, updates, came = _trained_once(function, "gru", 3.0, steps, most, seed + 2 * attempt)
             if score >= enough and updates == most:
                 late = True
                 continue
-            best, late = max(best, score), False
+            late = False
+            if score > best:
+                best, parameters = score, came
             if best >= enough:
                 break
         if late:
             raise Unfit("it trains on to the last update that is allowed, long after the accuracy is reached")
-        return best
+        _check_taken(
+            best, trained_probes.remembered_by_gru(parameters, steps, most, enough, seed), enough, "gru"
+        )
+        return parameters
 
 
 def _trained_once(
     function: Callable[..., Any], kind: str, bias: float, steps: int, most: int, seed: int
-) -> tuple[float, int]:
-    """One call: the trained model's accuracy on fresh sequences, and the number of updates."""
+) -> tuple[float, int, list[Array]]:
+    """One call: the trained model's accuracy on fresh sequences, the number of updates, and its parameters."""
     model = _classifier(kind, bias, seed)
     made = 0
 
@@ -156,26 +174,39 @@ def _trained_once(
         score = accuracy(model(x), y)
     if abs(result["accuracy"] - score) > 0.15:
         raise Unfit("the accuracy in its result is not that of the trained model on fresh sequences")
-    return score, made
+    return score, made, trained_probes.parameters_of(model.parameters())
 
 
 def compared(
     function: Callable[..., Any], steps: int, bias: float, most: int, enough: float, seed: int
-) -> float:
-    """The smaller of the two accuracies that a function reports of an LSTM and a GRU; the best of up to three counts."""
+) -> dict[str, list[Array]]:
+    """Parameters of the LSTM and the GRU that a function trains and reports on; the best of up to three counts.
+
+    They are those that the optimisers held, since the function gives back its reports alone.
+    """
     with _one_thread():
         _check_repeatable(lambda generator: function(steps, bias, generator), seed)
-        best = 0.0
+        best = -1.0
+        parameters: dict[str, list[Array]] = {}
         for attempt in range(3):
-            best = max(best, _compared_once(function, steps, bias, most, seed + attempt))
+            reported, came = _compared_once(function, steps, bias, most, seed + attempt)
+            shares = trained_probes.shares_remembered(came, steps, seed)
+            if any(abs(reported[kind] - share) > 0.15 for kind, share in shares.items()):
+                raise Unfit("an accuracy in its result is not that of the trained model on fresh sequences")
+            score = min(shares.values())
+            if score > best:
+                best, parameters = score, came
             if best >= enough:
                 break
-        return best
+        return parameters
 
 
-def _compared_once(function: Callable[..., Any], steps: int, bias: float, most: int, seed: int) -> float:
-    """One comparison."""
+def _compared_once(
+    function: Callable[..., Any], steps: int, bias: float, most: int, seed: int
+) -> tuple[dict[str, float], dict[str, list[Array]]]:
+    """One comparison: the accuracies that it reports, and the parameters that it leaves."""
     made = dict.fromkeys(LAYERS, 0)
+    held: dict[str, list[Tensor]] = {}
 
     def look(_: int, optimizer: torch.optim.Optimizer) -> None:
         parameters = [p.detach() for group in optimizer.param_groups for p in group["params"]]
@@ -184,6 +215,7 @@ def _compared_once(function: Callable[..., Any], steps: int, bias: float, most: 
         if kind is None:
             raise Unfit(f"its optimiser holds neither an LSTM nor a GRU with {UNITS} units")
         made[kind] += 1
+        held[kind] = parameters
         if made[kind] > most:
             raise Unfit(
                 f"it makes more than {most} updates of {TITLES[kind]}, which is what the exercise allows"
@@ -210,7 +242,8 @@ def _compared_once(function: Callable[..., Any], steps: int, bias: float, most: 
         _check_result(results[kind], made[kind], elapsed)
     if sum(result["seconds"] for result in results.values()) > elapsed + 0.05:
         raise Unfit("the seconds of the two trainings add up to more than both took")
-    return min(float(result["accuracy"]) for result in results.values())
+    reported = {kind: float(results[kind]["accuracy"]) for kind in LAYERS}
+    return reported, {kind: trained_probes.parameters_of(held[kind]) for kind in LAYERS}
 
 
 def _classifier(kind: str, bias: float, seed: int) -> LastStepClassifier:

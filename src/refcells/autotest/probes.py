@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from refcells.autotest import trained_probes
 from refcells.autotest.calls import Unfit
 from refcells.tasks import remember_first
 from refcells.training import accuracy
@@ -228,11 +229,11 @@ def trained_in_chunks(
 
 
 def remembered(
-    function: Callable[..., Any], steps: int, symbols: int, most: int, enough: float, seed: int
-) -> float:
-    """Held-out accuracy on remember-first of the model that a function builds and trains, with at most so many updates.
+    function: Callable[..., Any], steps: int, symbols: int, most: int, enough: float, seed: int, kind: str
+) -> list[Array]:
+    """The parameters of the model that a function builds and trains on remember-first, with at most so many updates.
 
-    The function's random numbers have to come from the generator it is given: its first updates are made twice. About
+    What it remembers is counted with these by whoever judges; `kind` is the layer that the exercise asks for. The function's random numbers have to come from the generator it is given: its first updates are made twice. About
     one training in seventy of a right answer is unlucky, so the best of up to three counts, each with a seed of its own.
     """
     threads = torch.get_num_threads()
@@ -247,18 +248,36 @@ def remembered(
                 "two runs with equal generators went different ways: some random number does not come from `generator`"
             )
 
-        best = 0.0
+        best, parameters = -1.0, []
         for attempt in range(3):
-            best = max(best, _held_out_accuracy(function, steps, symbols, most, seed + 2 * attempt))
+            score, came = _trained(function, steps, symbols, most, seed + 2 * attempt, seed)
+            if score > best:
+                best, parameters = score, came
             if best >= enough:
                 break
-        return best
+        _check_taken(
+            best,
+            trained_probes.remembered(parameters, steps, symbols, most, enough, seed, kind),
+            enough,
+            kind,
+        )
+        return parameters
     finally:
         torch.set_num_threads(threads)
 
 
-def _held_out_accuracy(function: Callable[..., Any], steps: int, symbols: int, most: int, seed: int) -> float:
-    """Accuracy of one trained model on sequences that it was not trained on."""
+def _check_taken(own: float, taken: float, enough: float, kind: str) -> None:
+    """Refuse a model that does the task by something else than the parameters of the model that is asked for."""
+    if own >= enough > taken:
+        raise Unfit(
+            f"{trained_probes.ASKED[kind]} with the trained model's parameters does not do what that model does: build this one"
+        )
+
+
+def _trained(
+    function: Callable[..., Any], steps: int, symbols: int, most: int, seed: int, held_out: int
+) -> tuple[float, list[Array]]:
+    """Accuracy of one trained model on sequences that it was not trained on, and its parameters."""
 
     def allow(updates: int, _: torch.optim.Optimizer) -> None:
         if updates > most:
@@ -268,13 +287,13 @@ def _held_out_accuracy(function: Callable[..., Any], steps: int, symbols: int, m
         model = function(steps, torch.Generator().manual_seed(seed))
     if not isinstance(model, nn.Module):
         raise Unfit(f"a {type(model).__name__} came back; expected the trained model")
-    x, y = remember_first(512, steps, symbols, generator=torch.Generator().manual_seed(seed + 1))
+    x, y = remember_first(512, steps, symbols, generator=torch.Generator().manual_seed(held_out + 1))
     with torch.no_grad():
         scores = model(x)
     if not isinstance(scores, torch.Tensor) or scores.shape != (512, symbols):
         came = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
         raise Unfit(f"the model's scores for 512 sequences are {came}; expected shape (512, {symbols})")
-    return accuracy(scores, y)
+    return accuracy(scores, y), trained_probes.parameters_of(model.parameters())
 
 
 class _Enough(BaseException):

@@ -36,9 +36,9 @@ def _stored(asked: Question) -> dict[str, Any]:
         raise ValueError(
             f"{asked.name} accepts by a function of its own; expected AtLeast, which can be stored"
         )
-    probe = asked.probe
-    if probe is not None and not probe.__module__.endswith("probes"):
-        raise ValueError(f"{asked.name} is probed by {probe.__module__}; expected a module of probes")
+    for what, function in (("probed", asked.probe), ("scored", asked.score)):
+        if function is not None and not function.__module__.endswith("probes"):
+            raise ValueError(f"{asked.name} is {what} by {function.__module__}; expected a module of probes")
     return {
         "accept": [asked.accept.enough, asked.accept.problem] if asked.accept else None,
         "arguments": list(inspect.signature(asked.reference).parameters),
@@ -47,12 +47,18 @@ def _stored(asked: Question) -> dict[str, Any]:
             for case in asked.cases(0)
         ],
         "outputs": [[output.name, list(output.axes)] for output in asked.outputs],
-        "probe": [probe.__module__, probe.__name__] if probe else None,
+        "probe": _place(asked.probe),
         "quiet": asked.quiet,
+        "score": _place(asked.score),
         "seconds": asked.seconds,
         "title": asked.title,
         "tolerance": asked.tolerance,
     }
+
+
+def _place(function: Callable[..., Any] | None) -> list[str] | None:
+    """Where a function is found."""
+    return [function.__module__, function.__name__] if function else None
 
 
 def _results(asked: Question, case: Case) -> Any:
@@ -123,22 +129,23 @@ def _question(name: str, stored: dict[str, Any]) -> Question:
         _kept_back(stored["arguments"]),
         tuple(Output(output, tuple(axes)) for output, axes in stored["outputs"]),
         cases,
-        probe=_probe(*stored["probe"]) if stored["probe"] else None,
+        probe=_found(*stored["probe"]) if stored["probe"] else None,
         quiet=stored["quiet"],
         tolerance=stored["tolerance"],
         title=stored["title"],
+        score=_found(*stored["score"]) if stored["score"] else None,
         accept=AtLeast(*stored["accept"]) if stored["accept"] else None,
         seconds=stored["seconds"],
     )
 
 
-def _probe(module: str, name: str) -> Callable[..., Any]:
-    """A probe that is imported when it is first called: many need PyTorch, which a student may not have."""
+def _found(module: str, name: str) -> Callable[..., Any]:
+    """A function that is imported when it is first called: many need PyTorch, which a student may not have."""
 
-    def probe(*arguments: Any) -> Any:
+    def function(*arguments: Any) -> Any:
         return getattr(importlib.import_module(module), name)(*arguments)
 
-    return probe
+    return function
 
 
 def _kept_back(names: Sequence[str]) -> Callable[..., Any]:

@@ -10,9 +10,19 @@ import numpy as np
 import torch
 from torch import nn
 
+from refcells.autotest import trained_probes
 from refcells.autotest.calls import Unfit
 from refcells.autotest.compare import a_or_an
-from refcells.autotest.probes import _after_updates, _array, _built, _counting, _pair, _tensor
+from refcells.autotest.probes import (
+    _after_updates,
+    _array,
+    _built,
+    _check_taken,
+    _counting,
+    _pair,
+    _tensor,
+)
+from refcells.autotest.trained_probes import HELD_OUT
 from refcells.tasks import tagging
 from refcells.training import accuracy
 
@@ -29,8 +39,6 @@ __all__ = [
 
 Array = np.ndarray
 State = dict[str, Array]
-
-HELD_OUT = 512
 
 
 def padded(function: Callable[..., Any], *sequences: Array) -> tuple[Array, Array]:
@@ -121,10 +129,10 @@ def tagged(cls: Callable[..., Any], sizes: Sequence[int], state: State, x: Array
 
 def trained_tagger(
     function: Callable[..., Any], steps: int, shortest: int, most: int, enough: float, seed: int
-) -> float:
-    """Held-out accuracy on tagging of the model that a function builds and trains, with at most so many updates.
+) -> list[Array]:
+    """The parameters of the tagger that a function builds and trains, with at most so many updates.
 
-    The function's random numbers have to come from the generator it is given: its first updates are made twice. The
+    How well it tags is counted with these by whoever judges. The function's random numbers have to come from the generator it is given: its first updates are made twice. The
     best of up to three trainings counts. A model that falls short is asked whether it looks ahead at all.
     """
     threads = torch.get_num_threads()
@@ -138,20 +146,31 @@ def trained_tagger(
             raise Unfit(
                 "two runs with equal generators went different ways: some random number does not come from `generator`"
             )
-        best = 0.0
+        best = -1.0
+        parameters: list[Array] = []
         for attempt in range(3):
-            best = max(best, _held_out_accuracy(function, steps, shortest, most, enough, seed + 2 * attempt))
+            score, came = _trained(function, steps, shortest, most, enough, seed + 2 * attempt, seed)
+            if score > best:
+                best, parameters = score, came
             if best >= enough:
                 break
-        return best
+        taken = trained_probes.tagged(parameters, steps, shortest, most, enough, seed)
+        _check_taken(best, taken, enough, "tagger")
+        return parameters
     finally:
         torch.set_num_threads(threads)
 
 
-def _held_out_accuracy(
-    function: Callable[..., Any], steps: int, shortest: int, most: int, enough: float, seed: int
-) -> float:
-    """Accuracy of one trained model on sequences that it was not trained on."""
+def _trained(
+    function: Callable[..., Any],
+    steps: int,
+    shortest: int,
+    most: int,
+    enough: float,
+    seed: int,
+    held_out: int,
+) -> tuple[float, list[Array]]:
+    """Accuracy of one trained model on sequences that it was not trained on, and its parameters."""
 
     def allow(updates: int, _: torch.optim.Optimizer) -> None:
         if updates > most:
@@ -162,7 +181,7 @@ def _held_out_accuracy(
     if not isinstance(model, nn.Module):
         raise Unfit(f"{a_or_an(type(model).__name__)} came back; expected the trained model")
     x, y, lengths = tagging(
-        HELD_OUT, steps, generator=torch.Generator().manual_seed(seed + 1), shortest=shortest
+        HELD_OUT, steps, generator=torch.Generator().manual_seed(held_out + 1), shortest=shortest
     )
     with torch.no_grad():
         scores = model(x, lengths)
@@ -174,7 +193,7 @@ def _held_out_accuracy(
         share = accuracy(scores, y)
         if share < enough:
             _check_looks_both_ways(model, x, lengths, scores)
-    return share
+    return share, trained_probes.parameters_of(model.parameters())
 
 
 def _check_looks_both_ways(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from refcells.autotest import tagging_probes as probes
+from refcells.autotest import trained_probes
 from refcells.autotest.arrays import away_from_zero
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, mistake
@@ -716,6 +717,7 @@ QUESTIONS = {
             _train_cases,
             TRAIN_MISTAKES,
             probe=probes.trained_tagger,
+            score=trained_probes.tagged,
             accept=_LEARNED,
             seconds=TRAINING,
         ),

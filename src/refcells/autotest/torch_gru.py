@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from refcells import torch_cells
-from refcells.autotest import gru_probes, probes
+from refcells.autotest import gru_probes, probes, trained_probes
 from refcells.autotest.arrays import away_from_zero, torch_state
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake
@@ -741,6 +741,7 @@ QUESTIONS = {
             _until_cases,
             UNTIL_MISTAKES,
             probe=gru_probes.trained_until,
+            score=trained_probes.remembered_by_gru,
             accept=_LEARNED,
             seconds=50.0,
         ),
@@ -751,6 +752,7 @@ QUESTIONS = {
             _compare_cases,
             COMPARE_MISTAKES,
             probe=gru_probes.compared,
+            score=trained_probes.both_remembered,
             accept=_BOTH_LEARNED,
             seconds=50.0,
         ),

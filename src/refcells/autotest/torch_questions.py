@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from refcells import torch_cells
-from refcells.autotest import probes, torch_bptt, torch_gru, torch_rnn
+from refcells.autotest import probes, torch_bptt, torch_gru, torch_rnn, trained_probes
 from refcells.autotest.arrays import away_from_zero, torch_state
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, edited, mistake
@@ -209,7 +209,7 @@ def _train_cases(seed: int) -> list[Case]:
 
 
 def _remember_cases(seed: int) -> list[Case]:
-    return [Case("20 time steps", (20, K, UPDATES, LEARNED, 1000 + seed))]
+    return [Case("20 time steps", (20, K, UPDATES, LEARNED, 1000 + seed, "lstm"))]
 
 
 def _chunk_cases(seed: int) -> list[Case]:
@@ -798,6 +798,7 @@ QUESTIONS = (
                 _remember_cases,
                 REMEMBER_MISTAKES,
                 probe=probes.remembered,
+                score=trained_probes.remembered,
                 accept=_LEARNED,
                 seconds=50.0,
             ),

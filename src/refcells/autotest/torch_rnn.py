@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from refcells.autotest import probes, rnn_probes
+from refcells.autotest import probes, rnn_probes, trained_probes
 from refcells.autotest.arrays import away_from_zero, torch_state
 from refcells.autotest.compare import Output
 from refcells.autotest.mistakes import Mistake, mistake
@@ -123,7 +123,7 @@ def _loss_cases(seed: int) -> list[Case]:
 
 
 def _remember_cases(seed: int) -> list[Case]:
-    return [Case(f"{STEPS} time steps", (STEPS, K, UPDATES, LEARNED, 1000 + seed))]
+    return [Case(f"{STEPS} time steps", (STEPS, K, UPDATES, LEARNED, 1000 + seed, "rnn"))]
 
 
 _LEARNED = AtLeast(
@@ -536,6 +536,7 @@ QUESTIONS = {
             REMEMBER_MISTAKES,
             probe=probes.remembered,
             title="train_to_remember",
+            score=trained_probes.remembered,
             accept=_LEARNED,
             seconds=50.0,
         ),

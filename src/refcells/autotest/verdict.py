@@ -103,8 +103,10 @@ class Question:
         quiet: whether a warning (an overflow, say) counts as wrong.
         tolerance: relative to max(1, largest expected number).
         title: what messages call the student's work; the function's name by default.
-        accept: decides about the results by a property (an accuracy reached, say) instead of by comparison; gives the
-            problem in words, or None.
+        score: the number that `accept` decides about, from what the probe gave and a case's arguments. It is computed by
+            whoever judges, so that a claim of the student's process does not count.
+        accept: decides about the results, or the score, by a property (an accuracy reached, say) instead of by comparison;
+            gives the problem in words, or None.
         seconds: what the student's work may take for all cases together.
     """
 
@@ -117,6 +119,7 @@ class Question:
     quiet: bool = False
     tolerance: float = TOLERANCE
     title: str = ""
+    score: Callable[..., Any] | None = None
     accept: Callable[[Any], str | None] | None = None
     seconds: float = SECONDS
 
@@ -269,9 +272,8 @@ def _outcomes(asked: Question, work: Callable[..., Any], cases: Sequence[Case]) 
     if elsewhere is not None:
         came = elsewhere(asked.probe, arguments, asked.quiet, asked.seconds)
     else:
-        came = answers(
-            work, asked.probe, arguments, asked.quiet, asked.seconds, lambda results: _plain(asked, results)
-        )
+        read = None if asked.score else lambda results: _plain(asked, results)
+        came = answers(work, asked.probe, arguments, asked.quiet, asked.seconds, read)
     return [
         _outcome(asked, case, answer, plain=elsewhere is None)
         for case, answer in zip(cases, came, strict=False)
@@ -284,9 +286,14 @@ def _outcome(asked: Question, case: Case, answer: Answer, plain: bool) -> _Outco
     if outcome.problem:
         return outcome
     try:
-        outcome.results = answer.plain if plain else _plain(asked, answer.results)
+        if asked.score:
+            outcome.results = _score(asked, case, answer.results)
+        else:
+            outcome.results = answer.plain if plain else _plain(asked, answer.results)
     except Unfit as error:
-        outcome.problem = outcome.reason = str(error)
+        outcome.problem = str(error)
+        # No mistake gives what no score can be made of: a probe says so first. To look for one would train many models.
+        outcome.reason = None if asked.score else outcome.problem
         return outcome
     if asked.probe is None:
         changed = _changed(asked, case.arguments, answer.arguments)
@@ -295,13 +302,28 @@ def _outcome(asked: Question, case: Case, answer: Answer, plain: bool) -> _Outco
             outcome.results = None
             return outcome
     if asked.accept:
-        outcome.problem = asked.accept(answer.results)
+        outcome.problem = asked.accept(outcome.results if asked.score else answer.results)
     else:
         # Numbers are compared as they were read; what is none is looked at again only to say what it is.
         came = answer.results if outcome.results is None else outcome.results
         expected = asked.run(asked.reference, case) if case.expected is None else case.expected
         outcome.problem = _problem(asked, came, expected)
     return outcome
+
+
+def _score(asked: Question, case: Case, results: Any) -> float:
+    """The score of what a probe gave.
+
+    Raises:
+        Unfit: if nothing can be made of it.
+    """
+    assert asked.score is not None
+    try:
+        return float(asked.score(results, *case.copied()))
+    except Unfit:
+        raise
+    except Exception as error:  # what came is a claim of another process
+        raise Unfit(f"its result cannot be read ({type(error).__name__} when it is looked at)") from None
 
 
 def _plain(asked: Question, results: Any) -> Any:
