@@ -110,7 +110,8 @@ _VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 _ICON = re.compile(r'<(i|span) (?![^>]*aria-hidden)([^>]*\bclass="[^"]*\bfa[bsr]?[ -][^"]*"[^>]*)>')
 # What a screen reader misses in the theme: the sidebar belongs to no landmark; arrows have no name; a name hides the words
 # that are seen; an empty cell of a table's head is announced as a heading of nothing; the lines of a long signature are
-# definitions of nothing; a source in a list has a role that ARIA has given up.
+# definitions of nothing; a source in a list has a role that ARIA has given up; a list without its signs is none to Safari; the
+# contents of every exercise and solution have one id.
 _NAMES = (
     (
         re.compile(r'<div id="pst-primary-sidebar" class='),
@@ -125,6 +126,8 @@ _NAMES = (
         lambda lines: f'<div class="sig-lines">\n{lines[1]}</div>'.replace("dd>", "div>"),
     ),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+    (re.compile(r'(<div class="course-steps\b[^>]*>\s*<ol )(?!role)'), r'\1role="list" '),
+    (re.compile(r'<section id="(?:exercise|solution)-content">'), "<section>"),
 )
 # A column whose heading is a formula alone: axe-core takes no text from MathML there, so its letters are read out as text.
 _FORMULA_HEADING = re.compile(
@@ -184,7 +187,9 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
     # Where no script runs, a page has colours all the same: the theme's are for "light" and "dark" and not for "auto".
     html = html.replace(' data-theme="auto"', ' data-theme="light"', 1)
     html, choices = _CHOICE.subn(
-        lambda found: f"{found[1]}{STORAGE}{found[2].replace('localStorage', 'courseStorage')}{COLOURS}{found[3]}",
+        lambda found: (
+            f"{found[1]}{STORAGE}{found[2].replace('localStorage', 'courseStorage')}{COLOURS}{found[3]}"
+        ),
         html,
     )
     if choices != 1:

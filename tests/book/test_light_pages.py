@@ -84,7 +84,9 @@ def test_what_a_screen_reader_misses_is_put_right(pages, sources):
         '<summary aria-label="Toggle hidden content">Show code</summary>'
         '<th class="head"><p></p></th><th>x</th>'
         "<dt>f(<dl>\n<dd><em>x</em>,</dd>\n<dd><em>y</em></dd>\n</dl>\n)</dt><dl>\n<dt>t</dt><dd>d</dd>\n</dl>"
-        '<div class="citation" role="doc-biblioentry"></div>',
+        '<div class="citation" role="doc-biblioentry"></div>'
+        '<div class="course-steps docutils">\n<ol class="arabic simple"></ol></div><ol class="arabic"></ol>'
+        '<section id="exercise-content"></section><section id="solution-content"></section><section id="my-content"></section>',
     )
     got = pages.light(html, options="", sources=sources)
     assert 'role="complementary" aria-label="The course"' in got
@@ -96,6 +98,8 @@ def test_what_a_screen_reader_misses_is_put_right(pages, sources):
     assert '<div class="sig-lines">\n<div><em>x</em>,</div>\n<div><em>y</em></div>\n</div>' in got
     assert "<dl>\n<dt>t</dt><dd>d</dd>\n</dl>" in got
     assert '<div class="citation" role="listitem">' in got
+    assert '<ol role="list" class="arabic simple"></ol></div><ol class="arabic">' in got
+    assert '<section></section><section></section><section id="my-content">' in got
 
 
 def test_the_search_page_keeps_its_scripts_in_order(pages, sources):

@@ -60,7 +60,11 @@ def tags(
 
 def named(soup) -> dict[str, str]:
     """What each meta tag says, by its name."""
-    return {node.get("name") or node.get("property"): node["content"] for node in soup.find_all("meta") if node.get("name") or node.get("property")}
+    return {
+        node.get("name") or node.get("property"): node["content"]
+        for node in soup.find_all("meta")
+        if node.get("name") or node.get("property")
+    }
 
 
 def test_a_page_is_described_by_its_first_paragraphs(head, tmp_path):
