@@ -14,6 +14,7 @@ dozen icons, the whole search index to every page, and scripts that hold up the 
 """
 
 import base64
+import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping
@@ -367,8 +368,17 @@ def configure(app: Sphinx, config: Config) -> None:
     config.template_bridge = f"{__name__}.Templates"
 
 
+def made_by() -> str:
+    """A digest of the extensions that make the pages."""
+    whole = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        whole.update(path.read_bytes())
+    return whole.hexdigest()
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect both."""
+    """Connect both, and have every page written anew when an extension has changed: scripts and pages go together."""
+    app.add_config_value("light_pages_made_by", made_by(), "html")
     app.connect("config-inited", configure, priority=900)
     app.connect("build-finished", trim_theme, priority=910)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
