@@ -165,7 +165,9 @@ def front(app: Sphinx) -> str:
         *([f'<link rel="canonical" href="{escape(url)}" />'] if base else []),
         *(icon(*one) for one in ICONS),
         f'<meta http-equiv="refresh" content="0; url={escape(first)}" />',
-        "<style>:root { color-scheme: light dark; } body { margin: 2rem; font: 1.1rem/1.55 system-ui, sans-serif; }</style>",
+        "<style>:root { color-scheme: light dark; --ink: #1b2530; --ground: #ffffff; --link: #0b5a9a; }",
+        "@media (prefers-color-scheme: dark) { :root { --ink: #e3e9ef; --ground: #121519; --link: #7db8ec; } }",
+        "body { margin: 2rem; background: var(--ground); color: var(--ink); font: 1.1rem/1.55 system-ui, sans-serif; } a { color: var(--link); }</style>",
     ]
     return (
         f'<!DOCTYPE html>\n<html lang="{escape(config.language)}">\n<head>\n'
