@@ -46,10 +46,11 @@ pdf: $(SITE)
 	$(PY) -m classroom.pdf
 
 release: $(RELEASE)
-$(RELEASE): $(READY) $(CODE) $(wildcard solutions/*/*.py) autotests.yml nbgrader_config.py
+$(RELEASE): $(READY) $(CODE) $(wildcard solutions/*/*.py book/starters/*.py) autotests.yml nbgrader_config.py _config.yml
 	jupytext --quiet --to ipynb solutions/*/*.py
 	for a in $(ASSIGNMENTS); do nbgrader generate_assignment $$a --force || exit 1; done
 	$(PY) -m classroom.verify $(ASSIGNMENTS)
+	@$(PY) -m classroom.starter
 	@mkdir -p _build && touch $@
 
 grade: $(RELEASE)
