@@ -151,8 +151,8 @@ STYLE = """
 html { font-size: 12.5px; }
 html, body { background: #fff !important; height: auto; overflow: visible; }
 body { font-size: 1rem; }
-/* A shadow is printed as a picture, and so is whatever a round corner cuts off: hundreds of them, a third of the file. A frame
-   that may not be broken leaves half a sheet empty. */
+/* A shadow is printed as a picture, and round corners cost two megabytes; a frame that may not be broken leaves half a sheet
+   empty. */
 *, *::before, *::after { box-shadow: none !important; text-shadow: none !important; border-radius: 0 !important; }
 main.pdf :is(div.highlight, .cell, .cell_input, .cell_output, .admonition, .sd-card) { break-inside: auto; }
 main.pdf :is(p, pre) { orphans: 3; widows: 3; }
