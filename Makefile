@@ -9,6 +9,7 @@ BIN := $(abspath $(VENV))/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PY := $(BIN)/python
 READY := $(VENV)/.ready
 SITE := _build/html/index.html
+ADDRESS := _build/address
 RELEASE := _build/release.stamp
 
 ASSIGNMENTS := $(notdir $(wildcard solutions/*))
@@ -34,11 +35,17 @@ $(READY): pyproject.toml constraints.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
 	@touch $@
 
+# Pages name the site's address: with another SITE_URL they are made again.
+ifneq ($(strip $(SITE_URL)),$(strip $(shell cat $(ADDRESS) 2>/dev/null)))
+$(SITE): always
+always:
+endif
+
 site: $(SITE)
 $(SITE): $(READY) $(PAGES)
 	@$(PY) book/_ext/browser_python.py
 	jupyter-book build . -W --keep-going
-	@touch $@
+	@touch $@ && echo "$(SITE_URL)" > $(ADDRESS)
 
 # The book printed by Chromium; what the site's build ran is not run again.
 pdf: $(SITE)
@@ -46,10 +53,11 @@ pdf: $(SITE)
 	$(PY) -m classroom.pdf
 
 release: $(RELEASE)
-$(RELEASE): $(READY) $(CODE) $(wildcard solutions/*/*.py) autotests.yml nbgrader_config.py
+$(RELEASE): $(READY) $(CODE) $(wildcard solutions/*/*.py book/starters/*.py) autotests.yml nbgrader_config.py _config.yml
 	jupytext --quiet --to ipynb solutions/*/*.py
 	for a in $(ASSIGNMENTS); do nbgrader generate_assignment $$a --force || exit 1; done
 	$(PY) -m classroom.verify $(ASSIGNMENTS)
+	@$(PY) -m classroom.starter
 	@mkdir -p _build && touch $@
 
 grade: $(RELEASE)

@@ -60,6 +60,25 @@ def test_an_environment_that_was_not_finished_is_made_again(bare):
     assert "-m pip install" in done.stdout
 
 
+def test_a_site_with_another_address_is_made_again(bare):
+    """And one with the same address is not."""
+    for path in ("_config.yml", "_toc.yml", ".venv/.ready", "_build/html/index.html"):
+        (bare / path).parent.mkdir(parents=True, exist_ok=True)
+        (bare / path).touch()
+
+    def builds(address):
+        done = make("--dry-run", "site", cwd=bare, SITE_URL=address)
+        assert done.returncode == 0, done.stderr
+        return "jupyter-book build" in done.stdout
+
+    first, second = "https://course.example/", "https://course.example/reader/"
+    assert [builds(address) for address in ("", first)] == [False, True]
+    # What the last lines of the recipe leave behind.
+    recipe = make("--dry-run", "site", cwd=bare, SITE_URL=first).stdout.splitlines()[-1]
+    subprocess.run(recipe, shell=True, cwd=bare, check=True)
+    assert [builds(address) for address in ("", first, second)] == [True, False, True]
+
+
 def test_clean_leaves_a_class_alone():
     done = make("--dry-run", "clean")
     removed = done.stdout.split()

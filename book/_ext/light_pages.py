@@ -6,12 +6,15 @@ dozen icons, the whole search index to every page, and scripts that hold up the 
 - Icons come from a font cut down to the glyphs that the site uses, inside the style sheet, which loses all other icons.
 - Scripts wait until the page is there (`defer`); the search index is loaded by the search page alone.
 - Names and landmarks that a screen reader misses in the theme are put right.
+- What scripts keep in the browser, they keep through `courseStorage`: a browser may refuse its storage, and the theme's
+  script would stop there, with the colour switch, the search and a phone's drawers.
 - A picture's size stands in the page, so that nothing jumps; one below the first section is loaded when it comes near.
 - Sections far from the window are laid out when they come near (book/_static/course.css). The theme's script would lay all
   of them out at once, to see which listings scroll; here it asks that of a listing when it comes near.
 """
 
 import base64
+import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping
@@ -55,6 +58,32 @@ _NO_TEXT, _NO_TEXT_EITHER = (
     '[".headerlink", "script", "style", ".katex-html"]',
 )
 
+# Sphinx's scripts that keep a search's words for the page that it leads to.
+HIGHLIGHT = "sphinx_highlight.js"
+
+# The theme's first script on a page, which reads the reader's choice of colours.
+_CHOICE = re.compile(
+    r'(<script data-cfasync="false">)'
+    r'(\s*document\.documentElement\.dataset\.mode = localStorage\.getItem\("mode"\) \|\| "\w+";'
+    r'\s*document\.documentElement\.dataset\.theme = localStorage\.getItem\("theme"\) \|\| "\w+";)\s*(</script>)'
+)
+
+# The browser's storage for all scripts of a page. What it refuses to keep is kept for as long as the page is open.
+STORAGE = """
+const courseStorage = (refused => ({
+  getItem(name) {
+    if (refused.has(name)) return refused.get(name);
+    try { return localStorage.getItem(name); } catch { return null; }
+  },
+  setItem(name, value) {
+    try { localStorage.setItem(name, value); refused.delete(name); } catch { refused.set(name, String(value)); }
+  },
+  removeItem(name) {
+    refused.delete(name);
+    try { localStorage.removeItem(name); } catch { /* nothing is kept there */ }
+  },
+}))(new Map());"""
+
 # The reader's colours are there before the page is: the theme's script would set them later, and every element's style would
 # be computed twice. On paper, a page is light whatever the screen shows: colours of code and boxes too.
 COLOURS = """
@@ -82,7 +111,8 @@ _VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 _ICON = re.compile(r'<(i|span) (?![^>]*aria-hidden)([^>]*\bclass="[^"]*\bfa[bsr]?[ -][^"]*"[^>]*)>')
 # What a screen reader misses in the theme: the sidebar belongs to no landmark; arrows have no name; a name hides the words
 # that are seen; an empty cell of a table's head is announced as a heading of nothing; the lines of a long signature are
-# definitions of nothing; a source in a list has a role that ARIA has given up.
+# definitions of nothing; a source in a list has a role that ARIA has given up; a list without its signs is none to Safari; the
+# contents of every exercise and solution have one id.
 _NAMES = (
     (
         re.compile(r'<div id="pst-primary-sidebar" class='),
@@ -97,6 +127,8 @@ _NAMES = (
         lambda lines: f'<div class="sig-lines">\n{lines[1]}</div>'.replace("dd>", "div>"),
     ),
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
+    (re.compile(r'(<div class="course-steps\b[^>]*>\s*<ol )(?!role)'), r'\1role="list" '),
+    (re.compile(r'<section id="(?:exercise|solution)-content">'), "<section>"),
 )
 # A column whose heading is a formula alone: axe-core takes no text from MathML there, so its letters are read out as text.
 _FORMULA_HEADING = re.compile(
@@ -148,10 +180,21 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
         options: the text of documentation_options.js, which goes into the page: a request less before the first line.
         sources: where each picture comes from, by its name in the site.
         search: whether it is the search page, which keeps the index and the order of its scripts.
+
+    Raises:
+        ValueError: if it does not read the reader's choice of colours exactly once, as a page of another theme may.
     """
     html = _UNUSED.sub("", html)
     # Where no script runs, a page has colours all the same: the theme's are for "light" and "dark" and not for "auto".
     html = html.replace(' data-theme="auto"', ' data-theme="light"', 1)
+    html, choices = _CHOICE.subn(
+        lambda found: (
+            f"{found[1]}{STORAGE}{found[2].replace('localStorage', 'courseStorage')}{COLOURS}{found[3]}"
+        ),
+        html,
+    )
+    if choices != 1:
+        raise ValueError(f"expected a page to read the reader's colours once, found it {choices} times")
     first = _VIEWPORT.search(html)
     if first:
         html = html[: first.end()] + _VIEWPORT.sub("", html[first.end() :])
@@ -161,7 +204,7 @@ def light(html: str, *, options: str, sources: Mapping[str, Path], search: bool 
     html = _FORMULA_HEADING.sub(lettered, html)
     if not search:
         html = _SEARCH.sub("", html)
-        html = _OPTIONS.sub(lambda _: f"<script>{options}{COLOURS}</script>", html)
+        html = _OPTIONS.sub(lambda _: f"<script>{options}</script>", html)
         html = _SCRIPT.sub(r"<script defer\1></script>", html)
     article = max(html.find("<article"), 0)
     below = html.find("<h2", article)
@@ -240,7 +283,22 @@ def patient_script(script: str) -> str:
             raise ValueError(
                 f"expected the theme's script to look at all listings once, found it {script.count(part)} times"
             )
-    return _NEAR + script.replace(_ALL_LISTINGS, _NEAR_LISTINGS).replace(_SCROLLS, _SCROLLS_TOO)
+    script = script.replace(_ALL_LISTINGS, _NEAR_LISTINGS).replace(_SCROLLS, _SCROLLS_TOO)
+    return _NEAR + safely_kept(script, "the theme's script")
+
+
+def safely_kept(script: str, what: str) -> str:
+    """A script that keeps what it keeps in `courseStorage`, which a page's head makes.
+
+    Raises:
+        ValueError: if it keeps nothing, or takes the storage from elsewhere, as another version may.
+    """
+    whole, plain = script.count("localStorage"), len(re.findall(r"(?<![\w.])localStorage\.", script))
+    if not whole or whole != plain:
+        raise ValueError(
+            f"expected {what} to use localStorage by this name, found {plain} of {whole} uses that do"
+        )
+    return script.replace("localStorage.", "courseStorage.")
 
 
 def formulas_once(script: str) -> str:
@@ -253,7 +311,7 @@ def formulas_once(script: str) -> str:
         raise ValueError(
             f"expected the search's script to name what is no text once, found it {script.count(_NO_TEXT)} times"
         )
-    return script.replace(_NO_TEXT, _NO_TEXT_EITHER)
+    return safely_kept(script.replace(_NO_TEXT, _NO_TEXT_EITHER), "the search's script")
 
 
 def cut_font(font: bytes, points: Iterable[int]) -> bytes:
@@ -294,8 +352,10 @@ def trim_theme(app: Sphinx, exception: Exception | None) -> None:
     (static / SCRIPT).write_text(patient_script(script), encoding="utf-8")
     import sphinx
 
-    search = Path(sphinx.__file__).parent / "themes" / "basic" / "static" / SEARCH
-    (static / SEARCH).write_text(formulas_once(search.read_text(encoding="utf-8")), encoding="utf-8")
+    sphinxs = Path(sphinx.__file__).parent / "themes" / "basic" / "static"
+    search, highlight = ((sphinxs / name).read_text(encoding="utf-8") for name in (SEARCH, HIGHLIGHT))
+    (static / SEARCH).write_text(formulas_once(search), encoding="utf-8")
+    (static / HIGHLIGHT).write_text(safely_kept(highlight, "the script that marks words"), encoding="utf-8")
     for pattern in LEFT_BEHIND:
         for path in static.glob(pattern):
             path.unlink()
@@ -308,8 +368,17 @@ def configure(app: Sphinx, config: Config) -> None:
     config.template_bridge = f"{__name__}.Templates"
 
 
+def made_by() -> str:
+    """A digest of the extensions that make the pages."""
+    whole = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        whole.update(path.read_bytes())
+    return whole.hexdigest()
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect both."""
+    """Connect both, and have every page written anew when an extension has changed: scripts and pages go together."""
+    app.add_config_value("light_pages_made_by", made_by(), "html")
     app.connect("config-inited", configure, priority=900)
     app.connect("build-finished", trim_theme, priority=910)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,15 +1,18 @@
 """What a page says of itself to search engines and to those who pass its address on.
 
 - A description: the page's own (`html_meta: description` in its head), or else its first paragraph.
-- A title, description and card for links in messages (Open Graph), the card being book/_static/card.png.
+- A title, description and card for links in messages (Open Graph), the card being book/_static/card.png; icons as
+  pictures, for those who take no SVG (book/_ext/icons.py draws them).
 - Where the site has an address (`html_baseurl`, or the variable SITE_URL when it is built), absolute addresses of page
   and card, and sitemap.xml. Without an address there is none, since a sitemap names whole addresses only.
+- index.html, which leads on to the first page and says the same of itself, for those who pass on the site's address alone.
 - 404.html, for hosts that show it: one file that needs no other, since it stands in for any address.
 """
 
 import json
 import os
 import re
+from collections.abc import Callable
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,28 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 CARD = "_static/card.png"
+ICONS = (
+    ("icon", "_static/favicon.svg", "image/svg+xml", "any"),
+    ("icon", "_static/favicon.png", "image/png", "96x96"),
+    ("apple-touch-icon", "_static/apple-touch-icon.png", "image/png", "180x180"),
+)
 SHORTEST, LONGEST = 50, 160
+
+# Pages that Sphinx makes, which have no text of their own: title and description.
+MADE = {
+    "genindex": (
+        "Index",
+        "The index of {course}: every term, function and class of the course in alphabetical order, each with the place that explains it.",
+    ),
+    "py-modindex": (
+        "Python Module Index",
+        "The modules of refcells, the Python package of {course}: recurrent cells from plain floats to PyTorch, each with its reference.",
+    ),
+    "search": (
+        "Search",
+        "Search {course}: every chapter, exercise page and reference of the course on recurrent networks, in your browser alone.",
+    ),
+}
 
 
 def address(app: Sphinx, config: Config) -> None:
@@ -47,36 +71,69 @@ def first_paragraphs(doctree: nodes.document | None) -> str:
     return whole[0] if whole else text[: LONGEST - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
 
 
+def own_description(doctree: nodes.document | None) -> str:
+    """The description that a page's head gives, empty where it gives none."""
+    for node in doctree.findall(nodes.meta) if doctree is not None else ():
+        if node.get("name") == "description":
+            return node["content"]
+    return ""
+
+
+def card(config: Config, *, kind: str, title: str, text: str, image: str, url: str = "") -> list[str]:
+    """The tags by which a link in a message gets a title, a description and a picture."""
+    tags = [
+        f'<meta property="{name}" content="{escape(value)}" />'
+        for name, value in (
+            ("og:type", kind),
+            ("og:site_name", config.html_title),
+            ("og:title", title),
+            ("og:description", text),
+            ("og:image", image),
+            (
+                "og:image:alt",
+                "Learning to Remember. Gradient against lag before training: an RNN and a default LSTM fall, an LSTM with chrono initialisation stays",
+            ),
+            *([("og:url", url)] if url else []),
+        )
+    ]
+    return [*tags, '<meta name="twitter:card" content="summary_large_image" />']
+
+
 def described(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Add description and card to the head of a page."""
-    title = unescape(re.sub(r"<[^>]+>", "", context.get("title") or app.config.html_title))
-    own = [
-        node["content"]
-        for node in (doctree.findall(nodes.meta) if doctree is not None else ())
-        if node.get("name") == "description"
-    ]
-    text = own[0] if own else first_paragraphs(doctree)
+    """Add description, card and icons to the head of a page."""
+    config = app.config
+    title, text = MADE.get(pagename, (context.get("title") or config.html_title, ""))
+    title = unescape(re.sub(r"<[^>]+>", "", title))
+    own = own_description(doctree)
+    text = own or text.format(course=config.html_title) or first_paragraphs(doctree)
     if not text:
-        text = f"{title}: part of {app.config.html_title}, a course on recurrent networks from scratch."
-    base = app.config.html_baseurl
+        text = f"{title}: part of {config.html_title}, a course on recurrent networks from scratch."
+    base = config.html_baseurl
     tags = [] if own else [f'<meta name="description" content="{escape(text)}" />']
-    for name, value in (
-        ("og:type", "article" if doctree is not None else "website"),
-        ("og:site_name", app.config.html_title),
-        ("og:title", title),
-        ("og:description", text),
-        ("og:image", f"{base}{CARD}" if base else context["pathto"](CARD, True)),
-        (
-            "og:image:alt",
-            "Learning to Remember. Gradient against lag before training: an RNN and a default LSTM fall, an LSTM with chrono initialisation stays",
-        ),
-        *([("og:url", f"{base}{app.builder.get_target_uri(pagename)}")] if base else []),
-    ):
-        tags.append(f'<meta property="{name}" content="{escape(value)}" />')
-    tags.append('<meta name="twitter:card" content="summary_large_image" />')
+    tags += card(
+        config,
+        kind="article" if doctree is not None else "website",
+        title=title,
+        text=text,
+        image=f"{base}{CARD}" if base else context["pathto"](CARD, True),
+        url=f"{base}{app.builder.get_target_uri(pagename)}" if base else "",
+    )
+    tags += [icon(*one, pathto=context["pathto"]) for one in ICONS[1:]]  # the theme links the first
     context["metatags"] = context.get("metatags", "") + "\n    " + "\n    ".join(tags)
+
+
+def icon(
+    relation: str,
+    path: str,
+    kind: str,
+    sizes: str,
+    *,
+    pathto: Callable[[str, bool], str] = lambda path, _: path,
+) -> str:
+    """The tag of one icon, from where `pathto` leads from; by default from the site's own folder."""
+    return f'<link rel="{relation}" type="{kind}" sizes="{sizes}" href="{pathto(path, True)}" />'
 
 
 def sitemap(app: Sphinx) -> str:
@@ -89,6 +146,34 @@ def sitemap(app: Sphinx) -> str:
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
         f"{rows}</urlset>\n"
+    )
+
+
+def front(app: Sphinx) -> str:
+    """index.html: what the site's address alone gives. It leads on to the first page, and a message shows it as that one."""
+    config, base = app.config, app.config.html_baseurl
+    first = app.builder.get_target_uri(config.root_doc)
+    doctree = app.env.get_doctree(config.root_doc)
+    text = own_description(doctree) or first_paragraphs(doctree) or config.html_title
+    title, url = escape(config.html_title), f"{base}{first}" if base else ""
+    head = [
+        '<meta charset="utf-8" />',
+        '<meta name="viewport" content="width=device-width, initial-scale=1" />',
+        f"<title>{title}</title>",
+        f'<meta name="description" content="{escape(text)}" />',
+        *card(config, kind="website", title=config.html_title, text=text, image=f"{base}{CARD}", url=url),
+        *([f'<link rel="canonical" href="{escape(url)}" />'] if base else []),
+        *(icon(*one) for one in ICONS),
+        f'<meta http-equiv="refresh" content="0; url={escape(first)}" />',
+        "<style>:root { color-scheme: light dark; --ink: #1b2530; --ground: #ffffff; --link: #0b5a9a; }",
+        "@media (prefers-color-scheme: dark) { :root { --ink: #e3e9ef; --ground: #121519; --link: #7db8ec; } }",
+        "body { margin: 2rem; background: var(--ground); color: var(--ink); font: 1.1rem/1.55 system-ui, sans-serif; } a { color: var(--link); }</style>",
+    ]
+    return (
+        f'<!DOCTYPE html>\n<html lang="{escape(config.language)}">\n<head>\n'
+        + "\n".join(head)
+        + f'\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>The course begins on <a href="{escape(first)}">its first page</a>.</p>\n'
+        "</main>\n</body>\n</html>\n"
     )
 
 
@@ -143,7 +228,7 @@ svg {{ width: 5rem; height: 5rem; }}
 
 
 def extra_files(app: Sphinx, exception: Exception | None) -> None:
-    """Write 404.html, and the sitemap where the site has an address."""
+    """Write index.html and 404.html, and the sitemap where the site has an address."""
     if exception is not None or app.builder.name != "html":
         return
     base = app.config.html_baseurl
@@ -155,6 +240,7 @@ def extra_files(app: Sphinx, exception: Exception | None) -> None:
         known=escape(known or "/"),
     )
     Path(app.outdir, "404.html").write_text(page, encoding="utf-8")
+    Path(app.outdir, "index.html").write_text(front(app), encoding="utf-8")
     listed = Path(app.outdir, "sitemap.xml")
     if base:
         listed.write_text(sitemap(app), encoding="utf-8")

@@ -1,8 +1,8 @@
 """Notebooks on Colab and Binder, where the course's repository has an address.
 
-The address stands in one place, `repository: url` in _config.yml. With one on GitHub, each link to an exercise notebook
-is followed by links that open it on Colab and on Binder, and the first table with such links by what to run first there:
-the cell that `classroom.preprocessors.FirstCell` puts into the release. Without one, nothing appears. Binder installs the
+The address stands in one place, `repository: url` in _config.yml. With one on GitHub, each link to an exercise notebook or
+to the capstone's is followed by links that open it on Colab and on Binder, and the first table with such links by what to
+run first there: the cell that `make release` puts before all others (`classroom.preprocessors.install_cell`). Without one, nothing appears. Binder installs the
 package itself, as .binder/ tells it.
 """
 
@@ -42,17 +42,25 @@ def links(name: str, branch: str, notebook: str) -> dict[str, str]:
     }
 
 
+def in_the_repository(target: PurePosixPath) -> str | None:
+    """Where a notebook that a page links for download stands in the repository; None for what cannot be opened elsewhere."""
+    for folder, place in (("exercises", ""), ("starters", "book/")):
+        if target.suffix == ".ipynb" and folder in target.parts:
+            return place + "/".join(target.parts[target.parts.index(folder) :])
+    return None
+
+
 def offer(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Add the links behind each download of an exercise."""
+    """Add the links behind each download of a notebook to work in."""
     place = repository(app.config.html_theme_options)
     if place is None or app.builder.format != "html":
         return
     tables: list[nodes.Node] = []
     for reference in list(doctree.findall(addnodes.download_reference)):
         target = PurePosixPath(reference.get("reftarget", ""))
-        if target.suffix != ".ipynb" or "exercises" not in target.parts:
+        notebook = in_the_repository(target)
+        if notebook is None:
             continue
-        notebook = "/".join(target.parts[target.parts.index("exercises") :])
         at = reference.parent.index(reference) + 1
         added: list[nodes.Node] = []
         for service, url in links(*place, notebook).items():

@@ -27,9 +27,13 @@
     return says.textContent = `A forget gate of ${f.toFixed(2)} leaves ${percent(f ** steps)} of the cell state after ${steps} steps, and ${percent(f ** 100)} after 100.`;
   }
 
-  let still = matchMedia("(prefers-reduced-motion: reduce)").matches, at = 0, last = null;
+  // It moves while the reader lets it and has it in the window: nobody pays for what nobody sees.
+  let still = matchMedia("(prefers-reduced-motion: reduce)").matches, near = false, running = false, at = 0, last = null;
+  function go() {
+    if (!running && near && !still) { running = true; requestAnimationFrame(move); }
+  }
   function move(now) {
-    if (still) { last = null; return; }
+    if (still || !near) { running = false; last = null; return; }
     if (last !== null) at = (at + (now - last) / 700) % (steps + 1);
     last = now;
     const f = Number(slider.value);
@@ -41,8 +45,9 @@
     still = rests;
     motion.textContent = still ? "Play" : "Pause";
     box.dataset.motion = still ? "still" : "moving";
-    if (!still) requestAnimationFrame(move);
+    go();
   }
+  new IntersectionObserver(([{ isIntersecting }]) => { near = isIntersecting; go(); }).observe(box.querySelector("svg"));
 
   // Read out when the slider rests: at every movement a screen reader would not keep up.
   const spoken = box.querySelector(".course-hero-spoken");

@@ -303,13 +303,19 @@
     const gates = element("div", { class: "pg-buttons", role: "group", "aria-label": "Gates at their ends" });
     for (const [name, to] of unit.buttons) {
       const button = element("button", { type: "button" }, name);
-      button.addEventListener("click", () => { set(to || starts()); if (!to) toggle.checked = false; refresh(); });
+      button.addEventListener("click", () => {
+        set(to || starts());
+        // All of the text's numbers: the ones behind steps that are taken are others.
+        if (!to) { toggle.checked = false; history = []; }
+        refresh();
+      });
       gates.append(button);
     }
 
     const next = element("button", { type: "button" }, "next step");
     const again = element("button", { type: "button" }, "start again");
-    const strip = element("ol", { class: "pg-steps", "aria-label": "The unit, step by step" });
+    // The role says that it is a list where a browser takes one without numbers for none.
+    const strip = element("ol", { class: "pg-steps", role: "list", "aria-label": "The unit, step by step" });
     next.addEventListener("click", () => {
       const now = refresh();
       history.push({ x: at.x, now });
@@ -400,12 +406,14 @@
     const marks = JSON.parse(box.dataset.marks || "[]");
     const per = sliderRow({ key: "factor", label: "factor a step", symbol: "f", min: 0.4, max: 1.2, step: 0.001 });
     const far = sliderRow({ key: "steps", label: "steps back", symbol: "k", min: 1, max: 200, step: 1 });
-    const at = { factor: marks.length ? marks[0][1] : 0.9, steps: 50 };
+    // A factor as the slider has it, so that what is shown, to the power that is shown, is what is shown to be left.
+    const notch = (factor) => Number(factor.toFixed(3));
+    const at = { factor: notch(marks.length ? marks[0][1] : 0.9), steps: 50 };
     const result = element("p", { class: "pg-sum" });
     const buttons = element("div", { class: "pg-buttons", role: "group", "aria-label": "Factors to try" });
     for (const [name, value] of marks) {
       const button = element("button", { type: "button" }, `${name}: ${fixed(value, 3)}`);
-      button.addEventListener("click", () => { at.factor = value; refresh(); });
+      button.addEventListener("click", () => { at.factor = notch(value); refresh(); });
       buttons.append(button);
     }
     for (const [row, key] of [[per, "factor"], [far, "steps"]]) {

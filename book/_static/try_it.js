@@ -170,8 +170,9 @@
     const megabytes = (page.dataset.size / 1e6).toFixed(0);
     const load = element("button", { type: "button" }, "Start Python");
     const bar = element("progress", { max: 1, value: 0, "aria-label": "Loading Python", hidden: "" });
+    const halt = element("button", { type: "button", hidden: "", "aria-label": "Stop loading" }, "Stop");
     const state = element("p", { role: "status", class: "try-it-state", tabindex: "-1" }, `Python is not started yet; starting it loads about ${megabytes} MB from this site, once.`);
-    page.append(element("div", { class: "try-it-buttons" }, load, bar), state);
+    page.append(element("div", { class: "try-it-buttons" }, load, bar, halt), state);
 
     const here = (name) => new URL(name, page.dataset.static ? new URL(page.dataset.static, location.href) : location.href).href;
     const python = new Python(
@@ -185,7 +186,7 @@
       if (ready && python.starting) return;
       ready = false;
       load.setAttribute("aria-disabled", "true"); // it keeps the keyboard's place, which a disabled button loses
-      bar.hidden = false;
+      bar.hidden = halt.hidden = false;
       state.textContent = "Python is being loaded.";
       try {
         await python.start();
@@ -193,14 +194,18 @@
         state.textContent = "Python is ready.";
         leave(load, state);
       } catch (error) {
-        if (error.message !== "stopped") state.textContent = `Python could not be started: ${error.message}. Reload the page to try again; the notebooks hold the same exercises.`;
+        state.textContent = error.message === "stopped"
+          ? "Loading was stopped. Start Python, or check an exercise, to begin again."
+          : `Python could not be started: ${error.message}. Reload the page to try again; the notebooks hold the same exercises.`;
         load.removeAttribute("aria-disabled");
         throw error;
       } finally {
         bar.hidden = true;
+        leave(halt, load.hidden ? state : load);
       }
     }
 
+    halt.addEventListener("click", () => python.stop("stopped"));
     load.addEventListener("click", () => { if (!load.hasAttribute("aria-disabled")) started().catch(() => {}); });
 
     // Hide a button; the keyboard's place goes to what comes next, and not to the top of the page.
@@ -217,26 +222,41 @@
       const check = element("button", { type: "button" }, "Check");
       const stop = element("button", { type: "button", hidden: "" }, "Stop");
       const reset = element("button", { type: "button" }, "Reset");
+      const back = element("button", { type: "button", hidden: "" }, "Bring mine back");
+      const keeps = element("p", { class: "try-it-keeps", role: "status" });
       const result = element("div", { class: "try-it-result", role: "status" });
-      for (const button of [check, stop, reset]) button.setAttribute("aria-label", `${button.textContent} ${title}`);
+      for (const button of [check, stop, reset, back]) button.setAttribute("aria-label", `${button.textContent} ${title}`);
       const code = box.querySelector("div[class*='highlight']");
       code.replaceWith(element("label", { for: id }, "Your ", element("code", {}, title)), area,
-        element("div", { class: "try-it-buttons" }, check, stop, reset), result);
+        element("div", { class: "try-it-buttons" }, check, stop, reset, back), keeps, result);
       box.classList.add("try-it-live");
       indents(area);
 
       area.addEventListener("input", () => {
         result.classList.add("try-it-old");
-        if (area.value === starter) kept.forget(title);
-        else if (!kept.write(title, area.value)) state.textContent = "This browser keeps nothing for this page: copy what you have written before you leave.";
+        back.hidden = true;
+        // In a line of its own, which nothing else is said in.
+        if (area.value === starter) { kept.forget(title); keeps.textContent = ""; }
+        else keeps.textContent = kept.write(title, area.value) ? "" : "This browser keeps nothing for this page: copy what you have written before you leave.";
       });
-      reset.addEventListener("click", () => {
+
+      function replace(code) {
         area.focus();
         area.select();
-        insert(area, starter); // can be undone
+        insert(area, code); // can be undone
         area.setSelectionRange(0, 0);
+      }
+      let mine = starter;
+      reset.addEventListener("click", () => {
+        if (area.value !== starter) mine = area.value;
+        replace(starter);
         kept.forget(title);
+        back.hidden = mine === starter;
         say("", "The first code is back.");
+      });
+      back.addEventListener("click", () => {
+        replace(mine);
+        say("", "Your code is back.");
       });
       stop.addEventListener("click", () => python.stop("stopped"));
       area.addEventListener("keydown", (event) => {
@@ -262,12 +282,15 @@
           await started();
           say("", "Checking.");
           slow = setTimeout(() => say("", "Still running. If a loop never ends, press Stop."), 4000);
-          const cells = needs.map((name) => exercises.find((one) => one.title === name)).filter(Boolean).map((one) => [one.title, one.area.value]);
-          const answer = await python.check([...cells, [title, area.value]], test);
+          const run = [...needs, title].map((name) => exercises.find((one) => one.title === name)).filter(Boolean);
+          const sent = run.map((one) => [one.title, one.area.value]);
+          const answer = await python.check(sent, test);
           const lines = [element("strong", {}, answer.passed ? "Right. The test is silent." : "Not right yet.")];
           if (answer.message) lines.push(element("pre", {}, answer.message));
-          if (answer.printed) lines.push(element("p", {}, "Your code printed:"), element("pre", {}, answer.printed));
+          if (answer.printed) lines.push(element("p", {}, "Your code printed (the test calls it several times):"), element("pre", {}, answer.printed));
           say(answer.passed ? "right" : "wrong", ...lines);
+          // What was changed meanwhile, it says nothing of.
+          if (run.some((one, k) => one.area.value !== sent[k][1])) result.classList.add("try-it-old");
         } catch (error) {
           if (error.message === "stopped") {
             say("wrong", element("strong", {}, "Stopped."), " Your code is still here; the next check starts Python again.");

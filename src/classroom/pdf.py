@@ -29,6 +29,15 @@ WIDTH = int((SHEET[0] - 2 * SIDE) / 25.4 * 96)
 
 FOOTER = '<div style="width: 100%; text-align: center; font: 8px sans-serif; color: #444"><span class="pageNumber"></span></div>'
 
+# The words of a heading; of a formula its letters once, which Chromium leaves out of an outline.
+WORDS = r"""
+heading => {
+  const copy = heading.cloneNode(true);
+  for (const drawn of copy.querySelectorAll('.katex-html, annotation')) drawn.remove();
+  return copy.textContent.replace(/\s+/g, ' ').trim();
+}
+"""
+
 # Makes the book's page one to print. Takes the book's title and the site's address, which may be empty.
 PREPARE = r"""
 async ({title, subtitle, site, width}) => {
@@ -93,7 +102,7 @@ async ({title, subtitle, site, width}) => {
     const line = document.createElement('p');
     const link = document.createElement('a');
     link.href = `#${mark.id}`;
-    link.textContent = heading.textContent.trim();
+    link.textContent = (WORDS)(heading);
     line.className = `pdf-${heading.tagName.toLowerCase()}`;
     const sheet = document.createElement('span');
     sheet.className = 'pdf-number';
@@ -124,7 +133,7 @@ async ({title, subtitle, site, width}) => {
     ...wide.map(node => `wider than the sheet: ${node.tagName} ${node.textContent.trim().slice(0, 60)}`),
   ];
 }
-"""
+""".replace("WORDS", WORDS)
 
 # Writes the numbers of sheets into the contents; takes them by the names of places, gives the places that have none.
 NUMBER = """
@@ -135,12 +144,16 @@ sheets => [...document.querySelectorAll('.pdf-contents p')].flatMap(line => {
 })
 """
 
+# What the outline's entries are called, in their order.
+HEADINGS = f"() => [...document.querySelectorAll('article :is(h1, h2, h3, h4, h5, h6)')].map({WORDS})"
+
 STYLE = """
 html { font-size: 12.5px; }
 html, body { background: #fff !important; height: auto; overflow: visible; }
 body { font-size: 1rem; }
-/* A shadow is printed as a picture; a frame that may not be broken leaves half a sheet empty. */
-*, *::before, *::after { box-shadow: none !important; text-shadow: none !important; }
+/* A shadow is printed as a picture, and round corners cost two megabytes; a frame that may not be broken leaves half a sheet
+   empty. */
+*, *::before, *::after { box-shadow: none !important; text-shadow: none !important; border-radius: 0 !important; }
 main.pdf :is(div.highlight, .cell, .cell_input, .cell_output, .admonition, .sd-card) { break-inside: auto; }
 main.pdf :is(p, pre) { orphans: 3; widows: 3; }
 main.pdf .admonition { border: 1px solid #c9d3dc; border-left: 4px solid var(--pst-color-primary); }
@@ -230,6 +243,7 @@ def write(
             if lost:
                 raise CourseError(f"{page} was printed without the places {', '.join(lost[:20])}")
             _print(window, part)
+            entitle(part, window.evaluate(HEADINGS))
             part.replace(pdf)
         finally:
             browser.close()
@@ -267,6 +281,35 @@ def sheets(reader: "PdfReader") -> dict[str, int]:
         if sheet in numbers:
             places[unquote(name.removeprefix("/"))] = numbers[sheet]
     return places
+
+
+def entitle(pdf: Path, titles: list[str]) -> None:
+    """Give a PDF's outline its titles, in their order. Chromium writes the first one twice, and joins words across lines.
+
+    Raises:
+        CourseError: if the outline has not as many entries as there are titles.
+    """
+    from pypdf import PdfWriter
+    from pypdf.generic import DictionaryObject, NameObject, TextStringObject
+
+    writer = PdfWriter(pdf, incremental=True)
+    entries: list[DictionaryObject] = []
+
+    def collect(node: DictionaryObject) -> None:
+        below = node.get("/First")
+        while below is not None:
+            entry = below.get_object()
+            entries.append(entry)
+            collect(entry)
+            below = entry.get("/Next")
+
+    collect(writer.root_object.get("/Outlines", DictionaryObject()))
+    if len(entries) != len(titles):
+        raise CourseError(f"the outline has {len(entries)} entries, and the book {len(titles)} headings")
+    for entry, title in zip(entries, titles, strict=True):
+        if entry["/Title"] != title:
+            entry[NameObject("/Title")] = TextStringObject(title)
+    writer.write(pdf)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -62,16 +62,23 @@ class FirstCell(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
         """Add the cell."""
         if self.repository:
-            # Without extras: Colab has PyTorch and Matplotlib, and a Jupyter of its own that should stay as it is.
-            place = f"git+{self.repository.removesuffix('/')}@{self.branch}"
-            source = (
-                "# Installs the course's package where it is missing, as on Colab.\n"
-                "import importlib.util\n\n"
-                'if importlib.util.find_spec("refcells") is None:\n'
-                f'    get_ipython().run_line_magic("pip", "install --quiet \'learning-to-remember @ {place}\'")'
-            )
-            nb.cells.insert(0, new_code_cell(source, id="install"))
+            nb.cells.insert(0, install_cell(self.repository, self.branch))
         return nb, resources
+
+
+def install_cell(repository: str, branch: str) -> NotebookNode:
+    """The cell that installs the course's package where it is missing.
+
+    Without extras: Colab has PyTorch and Matplotlib, and a Jupyter of its own that should stay as it is.
+    """
+    place = f"git+{repository.removesuffix('/')}@{branch}"
+    source = (
+        "# Installs the course's package where it is missing, as on Colab.\n"
+        "import importlib.util\n\n"
+        'if importlib.util.find_spec("refcells") is None:\n'
+        f'    get_ipython().run_line_magic("pip", "install --quiet \'learning-to-remember @ {place}\'")'
+    )
+    return new_code_cell(source, id="install")
 
 
 class HiddenSeeds(NbGraderPreprocessor):

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -242,6 +243,59 @@ def test_output_without_end_is_cut(driver, update_test):
     assert answer["passed"]
     assert len(answer["printed"]) < 20_100
     assert answer["printed"].endswith("(more was printed)")
+
+
+def test_what_a_function_prints_when_the_test_calls_it_is_shown(driver, update_test):
+    said = 'print("f is", f)\n    import sys; print("i is", i, file=sys.stderr)\n    c ='
+    answer = check(driver, update_test, ["lstm_update", RIGHT.replace("c =", said, 1) + "print('read')"])
+    assert answer["passed"]
+    lines = answer["printed"].splitlines()
+    assert lines[0] == "read"
+    assert [line[:5] for line in lines[1:5]] == ["f is ", "i is ", "f is ", "i is "]
+    without_end = RIGHT.replace("c =", 'print("f is" * 3000)\n    c =', 1)
+    answer = check(driver, update_test, ["lstm_update", without_end])
+    assert answer["passed"]
+    assert len(answer["printed"]) < 20_100
+    assert answer["printed"].endswith("(more was printed)")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "c = f * c_prev + i * g\n    return o * c, c",
+        "print('x')\n    return 1 / 0",
+        "raise NotImplementedError",
+        "for _ in range(100_001): print()",
+        "import sys; sys.stdout.close()\n    return o, i",
+        "with __import__('sys').stdout: pass\n    return o, i",
+        "__import__('sys').stdout.writelines(['x\\n'] * 100_001)",
+        "import sys; sys.stdout = open('/dev/null', 'w')\n    return o * math.tanh(f * c_prev + i * g), f * c_prev + i * g",
+        "return lstm_update(i, f, g, o, c_prev)",
+        "i.append(1)",
+    ],
+)
+def test_a_verdict_is_that_of_the_notebook_whatever_is_printed(driver, extension, update_test, body):
+    """Word for word, with the reader's own line: what listens to the function changes nothing."""
+    from refcells.autotest import WrongAnswer
+
+    code = f"def lstm_update(i, f, g, o, c_prev):\n    {body}\n"
+    answer = check(driver, update_test, ["lstm_update", code])
+    namespace = {"math": math}
+    exec(driver._compiled(code, "<lstm_update>"), namespace)
+    before = sys.stdout, sys.stderr
+    try:
+        exec(update_test, namespace)
+        message = ""
+    except WrongAnswer as wrong:
+        message = str(wrong)
+    assert (sys.stdout, sys.stderr) == before
+    assert (answer["passed"], answer["message"]) == (not message, message)
+
+
+def test_a_function_that_calls_itself_has_as_much_room_as_in_the_notebook(driver):
+    test = "check = 0\nassert deep(800) == 800\n"
+    code = "def deep(n):\n    return 0 if n == 0 else 1 + deep(n - 1)\n"
+    assert check(driver, test, ["deep", code])["passed"]
 
 
 def test_earlier_cells_come_first_and_are_named(driver, extension):

@@ -7,6 +7,9 @@ import nbformat
 from nbclient import NotebookClient
 from pages import BOOK
 
+from classroom import starter
+from classroom.preprocessors import install_cell
+
 PAGE = (BOOK / "capstone.md").read_text(encoding="utf-8")
 STARTER = BOOK / "starters" / "capstone.ipynb"
 
@@ -30,12 +33,26 @@ def test_every_task_of_the_table_exists():
 
 
 def test_the_starter_is_made_from_its_text():
-    """Run: jupytext --to ipynb book/starters/capstone.py"""
+    """Run: python -m classroom.starter"""
+    notebook = starter.made()
+    nbformat.validate(notebook)
+    assert STARTER.read_text(encoding="utf-8") == nbformat.writes(notebook) + "\n"
     source = jupytext.read(STARTER.with_suffix(".py"))
-    made = nbformat.read(STARTER, as_version=4)
-    nbformat.validate(made)
-    assert [(c.cell_type, c.source) for c in made.cells] == [(c.cell_type, c.source) for c in source.cells]
-    assert not any(cell.get("outputs") for cell in made.cells)
+    cells = [cell for cell in notebook.cells if cell.id != "install"]
+    assert [(c.cell_type, c.source) for c in cells] == [(c.cell_type, c.source) for c in source.cells]
+    assert not any(cell.get("outputs") for cell in notebook.cells)
+
+
+def test_with_an_address_the_starter_installs_the_package_as_an_exercise_does(tmp_path):
+    settings = tmp_path / "_config.yml"
+    settings.write_text(
+        "repository:\n  url: https://github.com/some/course/\n  branch: taught\n", encoding="utf-8"
+    )
+    first, *rest = starter.made(settings=settings).cells
+    assert first.source == install_cell("https://github.com/some/course", "taught").source
+    assert "learning-to-remember @ git+https://github.com/some/course@taught" in first.source
+    settings.write_text('repository:\n  url: ""\n', encoding="utf-8")
+    assert starter.made(settings=settings).cells == rest
 
 
 def test_the_starter_runs_as_it_is_and_keeps_stderr_silent(tmp_path):

@@ -22,6 +22,10 @@ def pages():
 
 HTML = """<!DOCTYPE html><html><head>
 <meta name="viewport" content="width=device-width, initial-scale=1.0" />
+<script data-cfasync="false">
+    document.documentElement.dataset.mode = localStorage.getItem("mode") || "auto";
+    document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";
+  </script>
 <!-- So that users can add custom icons -->
 <script defer src="../_static/scripts/fontawesome.js?digest=1"></script>
 <link rel="preload" as="script" href="../_static/scripts/bootstrap.js" />
@@ -55,7 +59,7 @@ def test_a_page_keeps_what_it_needs(pages, sources):
     for gone in ("fontawesome.js", 'rel="preload"', "searchtools", "searchindex", "documentation_options.js"):
         assert gone not in got
     assert got.count('name="viewport"') == 1
-    assert f"<script>const OPTIONS = 1;{pages.COLOURS}</script>" in got
+    assert "<script>const OPTIONS = 1;</script>" in got
     assert '<script defer src="../_static/doctools.js?v=1"></script>' in got
     assert '<script defer data-prefix="p" src="../_static/design-tabs.js"></script>' in got
     assert '<script defer src="../_static/scripts/bootstrap.js"></script>' in got
@@ -80,7 +84,9 @@ def test_what_a_screen_reader_misses_is_put_right(pages, sources):
         '<summary aria-label="Toggle hidden content">Show code</summary>'
         '<th class="head"><p></p></th><th>x</th>'
         "<dt>f(<dl>\n<dd><em>x</em>,</dd>\n<dd><em>y</em></dd>\n</dl>\n)</dt><dl>\n<dt>t</dt><dd>d</dd>\n</dl>"
-        '<div class="citation" role="doc-biblioentry"></div>',
+        '<div class="citation" role="doc-biblioentry"></div>'
+        '<div class="course-steps docutils">\n<ol class="arabic simple"></ol></div><ol class="arabic"></ol>'
+        '<section id="exercise-content"></section><section id="solution-content"></section><section id="my-content"></section>',
     )
     got = pages.light(html, options="", sources=sources)
     assert 'role="complementary" aria-label="The course"' in got
@@ -92,12 +98,38 @@ def test_what_a_screen_reader_misses_is_put_right(pages, sources):
     assert '<div class="sig-lines">\n<div><em>x</em>,</div>\n<div><em>y</em></div>\n</div>' in got
     assert "<dl>\n<dt>t</dt><dd>d</dd>\n</dl>" in got
     assert '<div class="citation" role="listitem">' in got
+    assert '<ol role="list" class="arabic simple"></ol></div><ol class="arabic">' in got
+    assert '<section></section><section></section><section id="my-content">' in got
 
 
 def test_the_search_page_keeps_its_scripts_in_order(pages, sources):
     got = pages.light(HTML, options="", sources=sources, search=True)
     assert '<script src="../_static/searchtools.js"></script>' in got
     assert '<script src="../_static/documentation_options.js?v=1"></script>' in got
+
+
+@pytest.mark.parametrize("search", [False, True])
+def test_the_readers_colours_come_first_and_a_storage_that_is_refused_stops_nothing(pages, sources, search):
+    got = pages.light(HTML, options="", sources=sources, search=search)
+    first = got[got.index("<script") : got.index("</script>")]
+    assert first.startswith(f'<script data-cfasync="false">{pages.STORAGE}')
+    assert first.endswith(pages.COLOURS)
+    assert '.dataset.mode = courseStorage.getItem("mode") || "auto";' in first
+    assert got.count("localStorage.getItem") == 1
+    with pytest.raises(ValueError, match="read the reader's colours once, found it 0 times"):
+        pages.light(got, options="", sources=sources)
+
+
+def test_scripts_keep_what_they_keep_through_the_pages_storage(pages):
+    import sphinx
+
+    static = Path(sphinx.__file__).parent / "themes/basic/static"
+    got = pages.safely_kept((static / pages.HIGHLIGHT).read_text(encoding="utf-8"), "x")
+    assert "localStorage" not in got
+    assert got.count("courseStorage.") == 3
+    for script in (got, "window.localStorage.getItem('x')", "const kept = localStorage;"):
+        with pytest.raises(ValueError, match="expected the script to use localStorage by this name"):
+            pages.safely_kept(script, "the script")
 
 
 def test_the_size_of_a_picture_that_is_none_is_unknown(pages, tmp_path):
@@ -147,6 +179,7 @@ def test_the_script_looks_at_a_listing_when_it_comes_near(pages, theme):
     script = (theme / pages.SCRIPT).read_text(encoding="utf-8")
     got = pages.patient_script(script)
     assert len(got) - len(script) < 400
+    assert "localStorage" not in got
     assert '"article table","article .katex-display"].join' in got
     assert ".tabIndex=e.scrollWidth" in got.split("\n")[0]
     assert ".tabIndex=e.scrollWidth" not in got.split("\n")[1]
@@ -160,6 +193,7 @@ def test_the_search_takes_the_text_of_a_formula_once(pages):
     script = (Path(sphinx.__file__).parent / "themes/basic/static" / pages.SEARCH).read_text(encoding="utf-8")
     got = pages.formulas_once(script)
     assert got.count('".katex-html"') == 1
+    assert "localStorage" not in got
     with pytest.raises(ValueError, match="what is no text once, found it 0 times"):
         pages.formulas_once(got)
 

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.browser
 
 SCRIPT = (BOOK / "_static" / "playground.js").read_text("utf-8")
 STYLE = (BOOK / "_static" / "playground.css").read_text("utf-8")
-MARKS = [["slow", 0.55], ["whole", 1.0], ["growing", 1.1]]
+# A factor that was measured has more digits than the slider.
+MARKS = [["measured", 0.5303798], ["slow", 0.55], ["whole", 1.0], ["growing", 1.1]]
 
 # What the tick does: the weights that the script gives a unit, written here a second time.
 STILL = {"lstm": ((0.0,) * 4, (0.0,) * 4), "gru": ((0.0,) * 3, (0.0, 0.0, -1.5))}
@@ -186,6 +187,23 @@ def test_a_step_takes_the_input_that_the_reader_sets(unit):
     assert exact(page, "x", "at") == 0.3
 
 
+@pytest.mark.parametrize("name", ["lstm", "gru"])
+def test_as_in_the_text_begins_anew(chromium, name):
+    """Numbers and walk alike, by that button alone."""
+    page = opened(chromium, name)
+    start = page.evaluate("[...document.querySelectorAll('data')].map((d) => d.value).join()")
+    page.get_by_role("checkbox").check()
+    turn(page, x=2.5)
+    for _ in range(6):
+        page.get_by_role("button", name="next step").click()
+    page.get_by_role("button", name="as in the text").click()
+    assert page.evaluate("[...document.querySelectorAll('data')].map((d) => d.value).join()") == start
+    assert page.locator(".pg-steps > li.pg-ahead").count() == 6
+    assert page.get_by_role("button", name="next step").is_enabled()
+    assert not page.get_by_role("checkbox").is_checked()
+    page.close()
+
+
 @pytest.mark.parametrize(
     ("name", "button", "kept", "written", "shown"),
     [
@@ -253,7 +271,26 @@ def test_named_factors_can_be_chosen(unit):
     turn(page, steps=10)
     for name, value in MARKS:
         page.get_by_role("button", name=f"{name}: {value:.3f}").click()
-        assert exact(page, "left") == pytest.approx(value**10, rel=1e-12)
+        assert exact(page, "left") == pytest.approx(round(value, 3) ** 10, rel=1e-12)
+
+
+def test_what_is_shown_is_a_true_equation(chromium):
+    """The factor with its digits, to the power, is the result with its digits: at the start and at every mark."""
+    page = opened(chromium, "highway")
+    superscript = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+    for name, value in [(None, MARKS[0][1]), *MARKS]:
+        if name:
+            turn(page, steps=200)
+            page.get_by_role("button", name=f"{name}: {value:.3f}").click()
+        shown = page.locator(".pg-sum").inner_text().split(". ")[0]
+        factor, steps, left = re.match(r"([\d.]+?)(50|200)\s*= (.*)$", shown).groups()
+        mantissa, _, exponent = left.translate(superscript).partition(" × 10")
+        digits = 4 if not exponent else len(mantissa.replace(".", ""))
+        assert float(factor) == round(value, 3)
+        assert float(mantissa) * 10 ** int(exponent or 0) == pytest.approx(
+            float(factor) ** int(steps), rel=0.51 * 10 ** (1 - digits), abs=0
+        ), shown
+    page.close()
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -23,12 +23,20 @@ def elsewhere():
     return module
 
 
+TARGETS = (
+    "../exercises/lstm/scalar_lstm.ipynb",
+    "starters/capstone.ipynb",
+    "starters/capstone.py",
+    "data/runs.ipynb",
+)
+
+
 def page():
     from sphinx import addnodes
 
     doctree = new_document("x")
     table = nodes.table()
-    for target in ("../exercises/lstm/scalar_lstm.ipynb", "starters/capstone.ipynb"):
+    for target in TARGETS:
         paragraph = nodes.paragraph("", "", addnodes.download_reference("", "x", reftarget=target))
         table += nodes.row("", nodes.entry("", paragraph))
     doctree += nodes.section("", table)
@@ -44,15 +52,15 @@ def offered(elsewhere, **options):
     return doctree
 
 
-def outward(doctree) -> dict[str, str]:
-    """Links to other sites, by their text."""
-    return {link.astext(): link["refuri"] for link in doctree.findall(nodes.reference) if "refuri" in link}
+def outward(doctree) -> list[tuple[str, str]]:
+    """Links to other sites, with their text."""
+    return [(link.astext(), link["refuri"]) for link in doctree.findall(nodes.reference) if "refuri" in link]
 
 
 def test_without_an_address_nothing_appears(elsewhere):
     for options in ({}, {"repository_url": ""}):
         doctree = offered(elsewhere, **options)
-        assert outward(doctree) == {}
+        assert outward(doctree) == []
         assert list(doctree.findall(nodes.note)) == []
 
 
@@ -60,10 +68,16 @@ def test_an_address_opens_the_exercise_there_and_says_what_to_run_first(elsewher
     doctree = offered(
         elsewhere, repository_url="https://github.com/some/course.git", repository_branch="main"
     )
-    assert outward(doctree) == {
-        "Colab": "https://colab.research.google.com/github/some/course/blob/main/exercises/lstm/scalar_lstm.ipynb",
-        "Binder": "https://mybinder.org/v2/gh/some/course/main?urlpath=lab/tree/exercises/lstm/scalar_lstm.ipynb",
-    }
+    assert outward(doctree) == [
+        (service, f"{host}/{path}")
+        for path in ("exercises/lstm/scalar_lstm.ipynb", "book/starters/capstone.ipynb")
+        for service, host in (
+            ("Colab", "https://colab.research.google.com/github/some/course/blob/main"),
+            ("Binder", "https://mybinder.org/v2/gh/some/course/main?urlpath=lab/tree"),
+        )
+    ]
+    for notebook in TARGETS[:2]:
+        assert (BOOK / notebook).is_file()
     (note,) = doctree.findall(nodes.note)
     assert "run the notebook's first cell" in note.astext()
 

@@ -14,6 +14,8 @@ Lighthouse's performance depends on how busy the machine is: each figure is the 
 and Lighthouse's own measure of the processor stand beside it. Lighthouse and axe-core are fetched with npm into
 `_build/site-report/`, once.
 
+Where a target is missed, the command fails, after the tables, which end with what was missed.
+
 `--keep` writes what was measured to benchmarks/site.json, part by part over what stands there, and the tables from it to
 benchmarks/site.md, for those who maintain the site.
 """
@@ -25,6 +27,7 @@ import http.server
 import json
 import mimetypes
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -55,7 +58,7 @@ TBT_PHONE_MS = 200
 FIRST_LOAD_KB = 500
 
 # Pages that the contents do not name.
-BESIDE = ("search", "genindex", "py-modindex", "404")
+BESIDE = ("index", "search", "genindex", "py-modindex", "404")
 
 # A page that uses nothing of the course: what axe finds on it is the theme's.
 BARE = """# A bare page
@@ -272,25 +275,42 @@ def blocked(events: list[dict]) -> dict:
 # --- axe -------------------------------------------------------------------------------------------------------------
 
 
-def findings(browser, address: str, axe: str, scheme: str) -> set[tuple[str, str]]:
+def findings(browser, address: str, axe: str, scheme: str, width: int = 1280) -> set[tuple[str, str]]:
     """axe-core's violations on one page: the rule, and the selector of each element."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     try:
         page = context.new_page()
+        page.route(address, stays)
         page.goto(address, wait_until="load")
         page.evaluate("() => window.MathJax?.startup?.promise")  # on the bare page
-        # All of a page, also what is laid out later or opened by a click.
-        page.add_style_tag(
-            content="*, *::before, *::after { transition: none !important; content-visibility: visible !important; }"
-        )
-        page.evaluate(
-            "() => { document.querySelectorAll('details').forEach((one) => { one.open = true; });"
-            "document.querySelectorAll('.toggle-hidden').forEach((one) => one.classList.remove('toggle-hidden')); }"
-        )
+        laid_open(page)
         page.evaluate(axe)
-        found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
+        return violations(page)
     finally:
         context.close()
+
+
+def stays(route) -> None:
+    """Answer with a page that does not lead on to another, as index.html does."""
+    answer = route.fetch()
+    kept = re.sub(r'<meta http-equiv="refresh"[^>]*>', "", answer.text(), flags=re.IGNORECASE)
+    route.fulfill(response=answer, body=kept)
+
+
+def laid_open(page) -> None:
+    """Show all of a page, also what is laid out later or opened by a click."""
+    page.add_style_tag(
+        content="*, *::before, *::after { transition: none !important; content-visibility: visible !important; }"
+    )
+    page.evaluate(
+        "() => { document.querySelectorAll('details').forEach((one) => { one.open = true; });"
+        "document.querySelectorAll('.toggle-hidden').forEach((one) => one.classList.remove('toggle-hidden')); }"
+    )
+
+
+def violations(page) -> set[tuple[str, str]]:
+    """What axe-core, which the page has loaded, finds on it now."""
+    found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
     return {
         (violation["id"], " ".join(str(part) for part in node["target"]))
         for violation in found["violations"]
@@ -650,7 +670,7 @@ def kept(report: dict, path: Path = KEPT) -> dict:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Command line: measure, print, keep under _build/site-report/."""
+    """Command line: measure, print, keep under _build/site-report/; gives 1 where a target is missed."""
     parser = argparse.ArgumentParser(
         prog="python tests/site/site_report.py", description=(__doc__ or "").split("\n")[0]
     )
@@ -675,7 +695,7 @@ def main(arguments: list[str] | None = None) -> int:
         KEPT.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         KEPT.with_suffix(".md").write_text(text(whole), encoding="utf-8")
     print(text(report))
-    return 0
+    return 1 if missed(report) else 0
 
 
 if __name__ == "__main__":

@@ -158,6 +158,22 @@ def test_pages_are_run_side_by_side_and_once(tmp_path):
     assert sorted(log.read_text().split()) == ["one", "two"]
 
 
+def test_a_change_of_what_makes_the_pages_reaches_every_page(tmp_path):
+    """A page and the scripts that it loads are made for each other: an old page beside new scripts would be broken."""
+    done = built(tmp_path, "No code here.\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    source = tmp_path / "book" / "_ext" / "light_pages.py"
+    text = source.read_text(encoding="utf-8")
+    assert text.count("const courseStorage = ") == 1
+    source.write_text(
+        text.replace("const courseStorage = ", "/* changed */ const courseStorage = "), encoding="utf-8"
+    )
+    done = build(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (tmp_path / "_build" / "html" / "book" / "index.html").read_text(encoding="utf-8")
+    assert "/* changed */ const courseStorage" in page
+
+
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
@@ -229,3 +245,9 @@ def test_a_book_with_addresses_names_them(tmp_path):
     listed = re.findall(r"<loc>(.*?)</loc>", (html / "sitemap.xml").read_text(encoding="utf-8"))
     assert listed == [f"https://course.example/reader/book/{name}.html" for name in ("index", "two")]
     assert 'let base = "/reader/";' in (html / "404.html").read_text(encoding="utf-8")
+    first = BeautifulSoup((html / "index.html").read_text(encoding="utf-8"), "html.parser")
+    assert (
+        first.select_one('link[rel="canonical"]')["href"] == "https://course.example/reader/book/index.html"
+    )
+    assert said(first, property="og:image") == [card]
+    assert said(first, name="description") == said(page, name="description")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -111,6 +112,16 @@ def test_every_internal_link_and_anchor_resolves(site):
     assert {page: links for page, links in found.items() if links} == {}
 
 
+def test_every_id_is_there_once(site):
+    """A link to one that is there twice leads to the first, wherever it was meant to lead."""
+    twice = {}
+    for page in html_pages(site):
+        found = Counter(node["id"] for node in parsed(page).find_all(id=True))
+        if more := [name for name, times in found.items() if times > 1]:
+            twice[page.name] = more
+    assert twice == {}
+
+
 def leads(site: Path, name: str, selector: str) -> list[str]:
     """The pages that the links of one kind on a page lead to; `#` is the page itself."""
     page = site.resolve() / f"{name}.html"
@@ -132,13 +143,17 @@ def test_the_contents_at_the_side_name_every_page_in_order(site):
 
 def test_nothing_is_loaded_from_another_site(site):
     """A link may lead elsewhere; a script, a style sheet or a picture may not come from there."""
-    foreign = [
-        f"{page.name}: <{tag}> {reference}"
-        for page in html_pages(site)
-        for tag, reference in references(page)
-        if tag not in ("a", "area", "form")
-        and (urlsplit(reference).scheme in ("http", "https") or reference.startswith("//"))
-    ]
+    foreign = []
+    for page in html_pages(site):
+        # A page's own whole address is a name, and nothing is loaded from it.
+        names = {link["href"] for link in parsed(page).select('link[rel="canonical"]')}
+        foreign += [
+            f"{page.name}: <{tag}> {reference}"
+            for tag, reference in references(page)
+            if tag not in ("a", "area", "form")
+            and (urlsplit(reference).scheme in ("http", "https") or reference.startswith("//"))
+            and not (tag == "link" and reference in names)
+        ]
     assert foreign == []
 
 

@@ -55,6 +55,23 @@ def test_the_figure_moves_and_can_be_stopped(opened, address):
     assert traffic.complaints == []
 
 
+def test_the_figure_rests_out_of_sight(opened, address):
+    """A figure that nobody sees asks for no frames; back in the window it goes on."""
+    page, _ = opened(f"{address}/book/index.html", reduced_motion="no-preference")
+    assert moves(page)
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    page.wait_for_timeout(300)
+    page.evaluate(
+        "window.frames_ = 0; const ask = requestAnimationFrame;"
+        "window.requestAnimationFrame = (what) => { frames_++; return ask(what); }; 0"
+    )
+    assert not moves(page)
+    assert page.evaluate("frames_") == 0
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(300)
+    assert moves(page)
+
+
 def test_the_figure_rests_for_readers_who_want_less_motion(opened, address):
     page, _ = opened(f"{address}/book/index.html", reduced_motion="reduce")
     page.get_by_role("button", name="Play").wait_for()
@@ -160,6 +177,26 @@ def test_the_figure_is_there_without_a_script(opened, address):
     assert "leaves 43% of the cell state after 8 steps" in page.locator(".course-hero-says").inner_text()
 
 
+# --- the first address ------------------------------------------------------------------------------------------------
+
+
+def test_the_sites_address_alone_is_a_page(opened, site, address):
+    """Where it does not lead on at once, it can be read, and its link leads to the first page."""
+    page, traffic = opened("about:blank")
+    whole = (site / "index.html").read_text(encoding="utf-8")
+    page.route(
+        f"{address}/",
+        lambda route: route.fulfill(
+            body=re.sub(r'<meta http-equiv="refresh"[^>]*>', "", whole), content_type="text/html"
+        ),
+    )
+    page.goto(f"{address}/")
+    assert page.title() == "Learning to Remember"
+    page.get_by_role("link", name="its first page").click()
+    page.wait_for_url(f"{address}/book/index.html")
+    assert traffic.complaints == []
+
+
 # --- the page for lost readers ----------------------------------------------------------------------------------------
 
 
@@ -234,12 +271,13 @@ def test_a_lost_reader_is_led_back(opened, host, scheme, width):
     page.wait_for_url(f"{host}/book/index.html")
 
 
+@pytest.mark.parametrize("name", ["book/lstm", "search", "genindex"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_has_its_colours_before_the_themes_script_runs(chromium, address, scheme):
+def test_a_page_has_its_colours_before_the_themes_script_runs(chromium, address, scheme, name):
     context, _ = watched(chromium, color_scheme=scheme)
     context.route("**/pydata-sphinx-theme.js*", lambda route: route.abort())
     page = context.new_page()
-    page.goto(f"{address}/book/lstm.html", wait_until="domcontentloaded")
+    page.goto(f"{address}/{name}.html", wait_until="domcontentloaded")
     assert page.evaluate("() => document.documentElement.dataset.theme") == scheme
     context.close()
 

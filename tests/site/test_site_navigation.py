@@ -190,6 +190,46 @@ def test_the_contents_open_on_a_telephone(page, address):
     assert box["x"] + box["width"] <= 390
 
 
+REFUSED = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } });"
+
+
+def test_a_telephone_whose_browser_keeps_nothing_has_all_of_the_page(chromium, address):
+    """With site data blocked, asking for the storage alone is an error; nothing of the page may hang on it."""
+    context, traffic = watched(
+        chromium, viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True, color_scheme="dark"
+    )
+    try:
+        context.add_init_script(REFUSED)
+        page = context.new_page()
+        theme = "() => document.documentElement.dataset.theme"
+        page.goto(f"{address}/{PAGES[0]}.html", wait_until="domcontentloaded")
+        assert page.evaluate(theme) == "dark"
+        page.wait_for_load_state("load")
+        switch = page.locator(".theme-switch-button:visible").first
+        seen = []
+        for _ in range(3):
+            switch.tap()
+            seen.append((page.evaluate("() => document.documentElement.dataset.mode"), page.evaluate(theme)))
+        assert seen == [("light", "light"), ("dark", "dark"), ("auto", "dark")]
+        page.locator("button.primary-toggle:visible").tap()
+        page.locator('a[href$="lstm.html"]:visible', has_text=re.compile(r"^\s*\d+\. ")).first.tap()
+        page.wait_for_url(at(address, LSTM))
+        page.wait_for_load_state("load")
+        page.locator(".search-button__button:visible").first.tap()
+        field = page.locator("#pst-search-dialog input[name=q]")
+        field.fill("forget gate")
+        field.press("Enter")
+        page.wait_for_url(re.compile(r"/search\.html\?q=forget"))
+        found = results(page)
+        assert f"{LSTM}.html" in found[:3]
+        page.locator(f"#search-results ul.search li > a[href^='{LSTM}.html']").first.tap()
+        page.wait_for_url(at(address, LSTM))
+        settled(page)
+        assert (traffic.foreign, traffic.broken, traffic.complaints) == ([], [], [])
+    finally:
+        context.close()
+
+
 def test_the_site_works_from_a_folder_without_a_server(chromium, site):
     context, traffic = watched(chromium, viewport={"width": 1280, "height": 900})
     try:

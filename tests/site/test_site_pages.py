@@ -13,9 +13,14 @@ pytestmark = [pytest.mark.site, pytest.mark.browser]
 JUSTIFIED: tuple[str, ...] = ()
 
 
-@pytest.fixture(scope="module", params=toc_pages())
+# Pages that the contents do not name, and that a reader comes to all the same.
+MADE = ["search", "search.html?q=chrono", "genindex", "py-modindex"]
+
+
+@pytest.fixture(scope="module", params=[*toc_pages(), *MADE])
 def shown(request, chromium, address) -> Visit:
-    return visit(chromium, f"{address}/{request.param}.html")
+    name, _, query = request.param.partition(".html")
+    return visit(chromium, f"{address}/{name}.html{query}")
 
 
 def test_no_request_leaves_localhost(shown):

@@ -4,7 +4,7 @@ import ast
 import re
 
 import pytest
-from built_site import ROOT, lacking, settled, watched
+from built_site import ROOT, lacking, look, settled, watched
 
 from refcells.autotest import judge
 
@@ -199,11 +199,12 @@ def prepared(chromium, address, site):
     """Opens the page in a browser of its own, with a script that runs before the page's."""
     if not (site / "_static" / "pyodide").is_dir():
         lacking("the site was built without Pyodide's core; with a connection: make site")
-    contexts = []
+    opened = []
 
-    def open_(script):
-        context, _ = watched(chromium)
-        contexts.append(context)
+    def open_(script, **options):
+        context, traffic = watched(chromium, **options)
+        opened.append((context, traffic))
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.add_init_script(script)
         page.goto(f"{address}/book/try-it.html")
@@ -211,8 +212,10 @@ def prepared(chromium, address, site):
         return page
 
     yield open_
-    for context in contexts:
+    for context, _ in opened:
         context.close()
+    for _, traffic in opened:
+        assert (traffic.foreign, traffic.broken, traffic.complaints) == ([], [], [])
 
 
 def test_a_python_that_fails_is_no_wrong_answer_and_is_replaced(prepared):
@@ -223,10 +226,133 @@ def test_a_python_that_fails_is_no_wrong_answer_and_is_replaced(prepared):
     assert page.evaluate("made") == 2
 
 
-def test_a_browser_that_keeps_nothing_is_said(prepared):
-    page = prepared("Storage.prototype.setItem = () => { throw new Error('full'); };")
+REFUSED = {
+    "full": "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); };",
+    "blocked": "Object.defineProperty(window, 'localStorage', "
+    "{ get() { throw new DOMException('denied', 'SecurityError'); } });",
+}
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_a_browser_that_keeps_nothing_is_said(prepared, how):
+    """For as long as it is so, whatever else the page has to say; everything works all the same."""
+    page = prepared(REFUSED[how] + FAILS_ONCE)
     write(page, "rnn_step", "x = 1")
-    assert "This browser keeps nothing for this page" in page.locator(".try-it-state").inner_text()
+    keeps = page.locator(".try-it:has(#try-rnn_step) .try-it-keeps")
+    warning = "This browser keeps nothing for this page: copy what you have written before you leave."
+    assert keeps.inner_text() == warning
+    assert keeps.get_attribute("role") == "status"
+    page.get_by_role("button", name="Start Python").click()
+    page.get_by_text("Python is ready.").wait_for()
+    checked(page, "rnn_step")
+    assert keeps.inner_text() == warning
+    # The first code needs no keeping.
+    page.get_by_role("button", name="Reset rnn_step").click()
+    assert keeps.inner_text() == ""
+
+
+WAITS = """
+globalThis.made = 0;
+globalThis.Worker = class {
+  constructor() { made++; globalThis.answer = (told) => this.onmessage({ data: told }); }
+  postMessage(data) { if (data.kind === "check") globalThis.sent = data.cells; }
+  terminate() {}
+};
+"""
+
+
+def test_loading_that_stalls_can_be_stopped(prepared):
+    page = prepared(WAITS)
+    start, stop = (
+        page.get_by_role("button", name="Start Python"),
+        page.get_by_role("button", name="Stop loading"),
+    )
+    assert not stop.is_visible()
+    start.press("Enter")
+    stop.press("Enter")
+    page.get_by_text("Loading was stopped.").wait_for()
+    assert not stop.is_visible()
+    assert not page.locator(".try-it-page progress").is_visible()
+    assert page.evaluate("document.activeElement.textContent") == "Start Python"
+    start.press("Enter")
+    page.evaluate("answer({ kind: 'ready' })")
+    page.get_by_text("Python is ready.").wait_for()
+    assert page.evaluate("made") == 2
+    assert not stop.is_visible()
+
+
+@pytest.mark.parametrize("change", ["edit", "reset", "edit another"])
+def test_a_verdict_about_older_code_says_so(prepared, change):
+    """What is written while the check runs, the verdict does not know."""
+    page = prepared(WAITS)
+    for name in ("rnn_step", "rnn_forward"):
+        write(page, name, f"def {name}(): pass")
+    page.get_by_role("button", name="Check rnn_forward", exact=True).click()
+    page.evaluate("answer({ kind: 'ready' })")
+    page.wait_for_function("globalThis.sent")
+    assert page.evaluate("sent.map(([name]) => name)") == ["rnn_step", "rnn_forward"]
+    if change == "reset":
+        page.get_by_role("button", name="Reset rnn_forward").click()
+    else:
+        write(page, "rnn_forward" if change == "edit" else "rnn_step", "# changed")
+    right = "{ kind: 'checked', passed: true, message: '', printed: '' }"
+    page.evaluate(f"answer({right})")
+    said = result(page, "rnn_forward")
+    said.get_by_text("Right.").wait_for()
+    mark = "getComputedStyle(document.querySelector('.try-it:has(#try-rnn_forward) .try-it-result'), '::before').content"
+    assert "Before your last change" in page.evaluate(mark)
+    page.evaluate("sent = null")
+    page.get_by_role("button", name="Check rnn_forward", exact=True).click()
+    page.wait_for_function("globalThis.sent")
+    page.evaluate(f"answer({right})")
+    said.get_by_text("Right.").wait_for()
+    assert page.evaluate(mark) == "none"
+
+
+def test_what_was_reset_can_be_brought_back(prepared):
+    page = prepared("")
+    area = page.locator("#try-gru_update")
+    first = area.input_value()
+    back = page.get_by_role("button", name="Bring mine back gru_update")
+    page.get_by_role("button", name="Reset gru_update").click()
+    assert not back.is_visible(), "nothing was written"
+    write(page, "gru_update", "mine = 1")
+    for _ in range(2):  # twice in a row as well
+        page.get_by_role("button", name="Reset gru_update").click()
+        assert area.input_value() == first
+    assert result(page, "gru_update").inner_text() == "The first code is back."
+    back.click()
+    assert area.input_value() == "mine = 1"
+    assert not back.is_visible()
+    page.reload()
+    settled(page)
+    assert area.input_value() == "mine = 1"
+    page.get_by_role("button", name="Reset gru_update").click()
+    area.press("x")
+    assert not back.is_visible()
+
+
+def test_on_a_telephone_in_the_dark_a_verdict_is_read(prepared):
+    """By touch, in real Python: nothing wider than the window, and colours that stand out."""
+    page = prepared(
+        "", viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True, color_scheme="dark"
+    )
+    write(page, "lstm_update", WRONG.replace("    c =", '    print("f is", f)\n    c =', 1))
+    page.get_by_role("button", name="Check lstm_update", exact=True).tap()
+    said = result(page, "lstm_update")
+    said.get_by_text("Not right yet.").wait_for()
+    assert "without the tanh" in said.inner_text()
+    assert "Your code printed (the test calls it several times):\n" in said.inner_text()
+    assert said.inner_text().count("f is ") > 1
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert look(page, "wide") == []
+    assert look(page, "faint") == []
+    edge, ground = page.evaluate(
+        "(node) => [getComputedStyle(node).borderLeftColor, getComputedStyle(document.body).backgroundColor]",
+        said.element_handle(),
+    )
+    assert edge == "rgb(254, 152, 112)"
+    assert ground != "rgb(255, 255, 255)"
 
 
 def test_code_is_kept_until_it_is_reset(page):
