@@ -4,9 +4,11 @@ import functools
 import re
 import threading
 from http.server import ThreadingHTTPServer
+from urllib.parse import urlsplit
 
 import pytest
 from built_site import look, settled, watched
+from test_site_links import begins
 
 pytestmark = [pytest.mark.site, pytest.mark.browser]
 
@@ -201,18 +203,24 @@ def test_the_sites_address_alone_is_a_page(opened, site, address):
 
 
 @pytest.fixture(scope="module")
-def host(site):
-    """The site as `make serve` serves it."""
+def host(site, tmp_path_factory):
+    """The site as `make serve` serves it; in the folder of the address that it was built for, if it was built for one."""
     from classroom.serve import Handler
 
+    place, folder = begins(site.resolve() / "404.html").strip("/"), site.resolve()
+    if place:
+        folder = tmp_path_factory.mktemp("host")
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).symlink_to(site.resolve(), target_is_directory=True)
+        (folder / "404.html").symlink_to(site.resolve() / "404.html")
     handler = functools.partial(
-        type("Quiet", (Handler,), {"log_message": lambda *a: None}), directory=str(site)
+        type("Quiet", (Handler,), {"log_message": lambda *a: None}), directory=str(folder)
     )
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield f"http://127.0.0.1:{server.server_port}/{place}".rstrip("/")
     server.shutdown()
     server.server_close()
     thread.join(timeout=10)
@@ -220,9 +228,10 @@ def host(site):
 
 def test_a_lost_reader_without_scripts_has_links(opened, host):
     page, _ = opened(f"{host}/gone.html", java_script_enabled=False)
+    root = urlsplit(host).path
     assert [link.get_attribute("href") for link in page.locator("a").all()] == [
-        "/book/index.html",
-        "/search.html",
+        f"{root}/book/index.html",
+        f"{root}/search.html",
     ]
 
 
@@ -240,9 +249,13 @@ def test_a_server_that_refuses_head_is_asked_otherwise(chromium, host):
             route.fulfill(status=404)
 
     page.route("**/objects.inv", folder)
-    page.route(
-        "**/reader/deep/gone.html", lambda route: route.fulfill(response=route.fetch(url=f"{host}/404.html"))
-    )
+
+    def gone(route):
+        answer = route.fetch(url=f"{host}/404.html")
+        # As it is where the site was built without an address.
+        route.fulfill(response=answer, body=re.sub(r"let base = .*;", "let base = null;", answer.text()))
+
+    page.route("**/reader/deep/gone.html", gone)
     page.goto(f"{host}/reader/deep/gone.html")
     page.wait_for_function("document.querySelector('a').href.includes('/reader/book/index.html')")
     context.close()
