@@ -3,7 +3,6 @@
 import asyncio
 import dataclasses
 import json
-from multiprocessing import forkserver
 
 import nbformat
 import pytest
@@ -14,7 +13,7 @@ from classroom.attacks import ATTACKS, arena, canaries_of, points, score, tried
 from classroom.course import ROOT, read_notebook
 from classroom.preprocessors import HiddenSeeds
 from classroom.sample import solution_cells
-from classroom.sandbox import confine, enforcement, provisioner
+from classroom.sandbox import confine, enforcement
 from classroom.separate import SeparateExecute
 
 pytestmark = [
@@ -43,9 +42,6 @@ def where(tmp_path_factory):
     asyncio.set_event_loop(asyncio.new_event_loop())
     with arena(tmp_path_factory.mktemp("arena") / "course") as made:
         yield made
-    # Other tests, which give kernels little memory, find a server without torch, as they would by themselves.
-    provisioner._torch.clear()
-    forkserver._forkserver._stop()
 
 
 def test_there_are_the_first_ten_and_at_least_twenty_more():
