@@ -2,8 +2,8 @@
 
 The address stands in one place, `repository: url` in _config.yml. With one on GitHub, each link to an exercise notebook or
 to the capstone's is followed by links that open it on Colab and on Binder, and the first table with such links by what to
-run first there: the cell that `make release` puts before all others (`classroom.preprocessors.install_cell`). Without one, nothing appears. Binder installs the
-package itself, as .binder/ tells it.
+run first there: the cell that `make release` puts before all others (`classroom.preprocessors.install_cell`). Without one,
+nothing appears. Binder installs the package itself, as .binder/ tells it.
 """
 
 import re
