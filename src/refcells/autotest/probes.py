@@ -233,8 +233,9 @@ def remembered(
 ) -> list[Array]:
     """The parameters of the model that a function builds and trains on remember-first, with at most so many updates.
 
-    What it remembers is counted with these by whoever judges; `kind` is the layer that the exercise asks for. The function's random numbers have to come from the generator it is given: its first updates are made twice. About
-    one training in seventy of a right answer is unlucky, so the best of up to three counts, each with a seed of its own.
+    What it remembers is counted with these by whoever judges; `kind` is the layer that the exercise asks for. The function's
+    random numbers have to come from the generator it is given: its first updates are made twice. About one training in
+    seventy of a right answer is unlucky, so the best of up to three counts, each with a seed of its own.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -132,8 +132,9 @@ def trained_tagger(
 ) -> list[Array]:
     """The parameters of the tagger that a function builds and trains, with at most so many updates.
 
-    How well it tags is counted with these by whoever judges. The function's random numbers have to come from the generator it is given: its first updates are made twice. The
-    best of up to three trainings counts. A model that falls short is asked whether it looks ahead at all.
+    How well it tags is counted with these by whoever judges. The function's random numbers have to come from the generator it
+    is given: its first updates are made twice. The best of up to three trainings counts. A model that falls short is asked
+    whether it looks ahead at all.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
