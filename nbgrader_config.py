@@ -7,7 +7,6 @@ import os
 import sys
 from pathlib import Path
 
-import yaml
 from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
 from nbgrader.preprocessors import (
     AssignLatePenalties,
@@ -39,6 +38,7 @@ from classroom.preprocessors import (
     HiddenSeeds,
     StableNotebook,
     UnknownCells,
+    published,
 )
 from classroom.releases import GuardedSaveCells, RecordRelease
 from classroom.separate import SeparateExecute
@@ -83,11 +83,7 @@ c.GenerateAssignment.preprocessors = [
     RecordRelease,  # what students get, and when
 ]
 # The address stands in one place, the site's settings.
-_settings = Path(__file__).with_name("_config.yml")
-if _settings.exists():
-    _repository = yaml.safe_load(_settings.read_text(encoding="utf-8")).get("repository") or {}
-    c.FirstCell.repository = _repository.get("url") or ""
-    c.FirstCell.branch = _repository.get("branch") or "main"
+c.FirstCell.repository, c.FirstCell.branch = published(Path(__file__).with_name("_config.yml"))
 c.ClearSolutions.code_stub = {"python": '# Your code here.\nraise NotImplementedError("not written yet")'}
 # Mark schemes stand in the locked question above the answer, where graders see them beside it.
 c.ClearMarkScheme.enforce_metadata = False
@@ -130,6 +126,7 @@ c.HTMLExporter.filters = {
     "clean_html": "classroom.safe_html.cleaned",
     "markdown2html": "classroom.safe_html.CleanMarkdown",
 }
+c.HTMLExporter.preprocessors = ["classroom.safe_html.PlainOutputs"]
 # Hidden tests stay hidden in the pages that students get.
 c.GenerateFeedback.preprocessors = [GetGrades, WithoutHiddenTests, CSSHTMLHeaderPreprocessor]
 c.OverwriteCells.add_missing_cells = True  # restores test cells that a student deleted

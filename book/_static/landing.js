@@ -47,7 +47,7 @@
     box.dataset.motion = still ? "still" : "moving";
     go();
   }
-  new IntersectionObserver(([{ isIntersecting }]) => { near = isIntersecting; go(); }).observe(box.querySelector("svg"));
+  new IntersectionObserver((seen) => { near = seen.at(-1).isIntersecting; go(); }).observe(box.querySelector("svg"));
 
   // Read out when the slider rests: at every movement a screen reader would not keep up.
   const spoken = box.querySelector(".course-hero-spoken");

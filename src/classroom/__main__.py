@@ -291,8 +291,8 @@ def _release(options: argparse.Namespace) -> int:
     told = release(course, options.assignment, remove=options.remove, db_url=options.db)
     if configuration(course).HiddenSeeds.get("secret", PUBLIC) == PUBLIC:
         print(
-            "COURSE_SECRET is not set: the seeds of hidden tests are those that everybody can know; the instructor guide "
-            "says how to choose your own"
+            "the seeds of hidden tests are those that everybody can know; set COURSE_SECRET to a word of your own, "
+            "as the instructor guide says"
         )
     for change in told.changes or ["nothing has changed since the release before"]:
         print(change)

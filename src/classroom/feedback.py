@@ -61,7 +61,8 @@ class WithoutHiddenTests(NbGraderPreprocessor):
             for number, line in enumerate(lines, start=1)
             if number not in numbers or self.begin in line
         )
-        found = cell.metadata.get(FINDING, {})
+        found = cell.metadata.get(FINDING)
+        found = found if isinstance(found, dict) else {}  # a submission's own cell may say anything
         for output in cell.get("outputs", []):
             if output.output_type != "error":
                 continue

@@ -3,8 +3,10 @@
 import hashlib
 import re
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
+import yaml  # type: ignore[import-untyped]
 from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_code_cell
 from nbgrader import utils
@@ -64,6 +66,17 @@ class FirstCell(NbGraderPreprocessor):
         if self.repository:
             nb.cells.insert(0, install_cell(self.repository, self.branch))
         return nb, resources
+
+
+def published(settings: Path) -> tuple[str, str]:
+    """Where the course is published, and the branch; the address is empty where it has none.
+
+    Args:
+        settings: the site's `_config.yml`; that of a class's own course need not be there.
+    """
+    told = yaml.safe_load(settings.read_text(encoding="utf-8")) if settings.exists() else {}
+    repository = told.get("repository") or {}
+    return repository.get("url") or "", repository.get("branch") or "main"
 
 
 def install_cell(repository: str, branch: str) -> NotebookNode:

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import nbformat
 from jupyter_client.client import KernelClient
 from jupyter_client.utils import ensure_async, run_sync
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
@@ -38,7 +39,7 @@ from classroom.grading.log import step
 from classroom.sandbox import Limits, confine
 from refcells.autotest import wire
 from refcells.autotest.calls import Answer, WrongAnswer
-from refcells.autotest.forbidden import FORBIDDEN, Above, forbidden_in, refused
+from refcells.autotest.forbidden import FORBIDDEN, Cell, forbidden_in, refused
 from refcells.autotest.limits import LOOK, PATIENCE, SECONDS, OutOfBounds, Wait, limited
 from refcells.autotest.student import MIME
 
@@ -259,7 +260,7 @@ class SeparateExecute(Execute):
     _printed: dict[int, int]
     # The last answer cell, and the other cells of the notebook so far.
     _answer: str = ""
-    _above: list[Above]
+    _above: list[Cell]
     # Whether this kernel was given a cell yet, how many seconds cells have taken in it, and for how many of a cell the whole
     # machine stood still.
     _ran: bool = False
@@ -361,10 +362,10 @@ class SeparateExecute(Execute):
             self._run_trusted(own.source)
         if utils.is_solution(cell):
             if self._answer:
-                self._above.append(Above(self._answer, own=True))
+                self._above.append(Cell(self._answer, own=True))
             self._answer = cell.source
         else:
-            self._above.append(Above(cell.source, own=own is None))
+            self._above.append(Cell(cell.source, own=own is None))
         if self._gone:
             cell.outputs = [_error("KernelGone", self._gone)]
             return cell
@@ -429,7 +430,7 @@ class SeparateExecute(Execute):
                 cell.metadata[FINDING] = found
         cell.execution_count = None
 
-    def _outputs(self, source: str, link: _Link) -> tuple[list[NotebookNode], dict[str, str]]:
+    def _outputs(self, source: str, link: _Link) -> tuple[list[NotebookNode], dict[str, Any]]:
         """The outputs of a test cell, what it printed and its error if it fails, and what the verdict recognised."""
         namespace = dict(self._trusted)
         out = io.StringIO()
@@ -443,15 +444,18 @@ class SeparateExecute(Execute):
             shown = new_output(
                 "error", ename="WrongAnswer", evalue=str(wrong), traceback=wrong._render_traceback_()
             )
-            hidden = "yes" if _hidden(source, wrong) else ""
-            found = {"question": wrong.question, "mistake": wrong.mistake, "hidden": hidden}
+            found = {
+                "question": wrong.question,
+                "mistake": wrong.mistake,
+                "hidden": _hidden(source, wrong),
+            }
             return [shown], {key: value for key, value in found.items() if value}
         except OutOfBounds as stopped:
             return [_error(type(stopped).__name__, f"Not right yet. {stopped}")], {}
         except Exception as error:
             lines = traceback.format_exception_only(error)
             shown = new_output("error", ename=type(error).__name__, evalue=str(error), traceback=lines)
-            return [shown], {"hidden": "yes"} if _hidden(source, error) else {}
+            return [shown], {"hidden": True} if _hidden(source, error) else {}
         outputs = [new_output("stream", name="stdout", text=text)] if (text := out.getvalue()) else []
         if isinstance(value, int | float) and not isinstance(value, bool):
             outputs.append(new_output("execute_result", data={"text/plain": repr(float(value))}))
@@ -510,11 +514,15 @@ class SeparateExecute(Execute):
         raise KernelGone(self._gone)
 
     def _shorten(self, cell: NotebookNode) -> None:
-        """Cut outputs that are too long, by characters: one line may be 50 MB."""
+        """Cut outputs that are too long, by characters: one line may be 50 MB. What is no notebook's output is left out."""
+        if type(cell.get("execution_count")) is not int:
+            cell.execution_count = None  # a kernel may send anything
         left = self.most_output
         kept = []
         for output in cell.get("outputs", []):
             size = len(str(output))
+            if not _valid(output):
+                continue
             if size <= left:
                 kept.append(output)
                 left -= size
@@ -523,6 +531,17 @@ class SeparateExecute(Execute):
                 kept.append(output)
                 left = 0
         cell.outputs = kept
+
+
+def _valid(output: NotebookNode) -> bool:
+    """Whether a notebook may hold this output."""
+    if "execution_count" in output and type(output.execution_count) is not int:
+        output.execution_count = None
+    try:
+        nbformat.validate(output, ref=output.output_type, version=4, relax_add_props=True)
+    except (nbformat.ValidationError, AttributeError, KeyError):
+        return False
+    return True
 
 
 async def _keep_looking(clock: Wait) -> None:

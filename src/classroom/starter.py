@@ -8,11 +8,10 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-import yaml  # type: ignore[import-untyped]
 from nbformat.notebooknode import NotebookNode
 
 from classroom.course import ROOT
-from classroom.preprocessors import install_cell
+from classroom.preprocessors import install_cell, published
 
 TEXT = ROOT / "book" / "starters" / "capstone.py"
 
@@ -33,9 +32,9 @@ def made(text: Path = TEXT, settings: Path = ROOT / "_config.yml") -> NotebookNo
         kernelspec={"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
         language_info={"name": "python"},
     )
-    repository = yaml.safe_load(settings.read_text(encoding="utf-8")).get("repository") or {}
-    if repository.get("url"):
-        notebook.cells.insert(0, install_cell(repository["url"], repository.get("branch") or "main"))
+    repository, branch = published(settings)
+    if repository:
+        notebook.cells.insert(0, install_cell(repository, branch))
     return notebook
 
 

@@ -13,11 +13,11 @@ from classroom.course import read_notebook, sources
 from classroom.grader_report import measure
 from classroom.grader_report.notebooks import notebooks
 from refcells.autotest.calls import Unfit
-from refcells.autotest.forbidden import FORBIDDEN, Above, forbidden_in, forbidding, refused
+from refcells.autotest.forbidden import FORBIDDEN, Cell, forbidden_in, forbidding, refused
 from refcells.autotest.verdict import questions
 
 LSTM = FORBIDDEN["torch.FusedLSTMCell"]
-IMPORTS = [Above("import torch\nfrom torch import nn\n"), Above("%matplotlib inline", own=True)]
+IMPORTS = [Cell("import torch\nfrom torch import nn\n"), Cell("%matplotlib inline", own=True)]
 CELLS = {
     "torch_rnn": "torch.TanhRNNCell",
     "torch_lstm": "torch.FusedLSTMCell",
@@ -121,15 +121,17 @@ def test_what_is_no_use_is_not_refused(source):
         ("from concurrent.futures import ThreadPoolExecutor", "concurrent"),
         ("import multiprocessing as m", "multiprocessing"),
         ("from torch import overrides", "torch.overrides"),
+        ("import torch.multiprocessing", "torch.multiprocessing"),
+        ("import asyncio", "asyncio"),
     ],
 )
 def test_no_cell_of_the_students_may_hide_a_step(source, uses):
-    said = refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Above(source, own=True)])
+    said = refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Cell(source, own=True)])
     assert said is not None
     assert said.startswith(f"line {2 if 'with' in source else 1} of another cell uses {uses}")
     assert "nn.LSTMCell" in said
     # The course's own cells are trusted, and an answer may not hide anything either.
-    assert refused(LSTM, "x = 1", [*IMPORTS, Above(source)]) is None
+    assert refused(LSTM, "x = 1", [*IMPORTS, Cell(source)]) is None
     assert refused(LSTM, source, IMPORTS) is not None
 
 
@@ -138,7 +140,7 @@ def test_no_cell_of_the_students_may_hide_a_step(source, uses):
     ["layer = nn.LSTM(3, 4)\nlayer(torch.ones(1, 2, 3))", "import math, time", "y = torch.lstm_cell"],
 )
 def test_another_cell_may_use_pytorchs_cell_to_compare(source):
-    assert refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Above(source, own=True)]) is None
+    assert refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Cell(source, own=True)]) is None
 
 
 # Deeper than a parser goes, and than a visitor.
@@ -149,7 +151,7 @@ DEEP = ["x = " + "-" * 50_000 + "1", "x = a" + ".b" * 20_000, "x = " + " + ".joi
 def test_what_is_too_deep_to_be_read_is_said(cell):
     for told in (
         refused(LSTM, cell),
-        refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Above(cell)]),
+        refused(LSTM, "class FusedLSTMCell(nn.Module): pass", [*IMPORTS, Cell(cell)]),
     ):
         assert told is not None
         assert "too deeply to be read" in told

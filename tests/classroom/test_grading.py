@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -176,7 +177,7 @@ def test_two_classes_may_be_graded_at_once():
         with contextlib.suppress(OSError):  # somebody else has it: as good
             taken.bind(("127.0.0.1", 8787))
             taken.listen()
-        with _pool(1, None):
+        with _pool(1, None, warnings.warn):
             pass
 
 
@@ -190,7 +191,7 @@ def test_no_setting_of_a_worker_can_make_the_grader_wait_for_ever(monkeypatch):
         return worker.memory_manager.memory_pause_fraction, sorted(worker.periodic_callbacks)
 
     monkeypatch.setattr(run, "grade_one", settings)
-    with _pool(1, None) as (submit, _):
+    with _pool(1, None, warnings.warn) as (submit, _):
         share, callbacks = submit(None).result(60)
     assert share is False
     assert "heartbeat" in callbacks, "expected the names of what a worker does again and again"
@@ -221,16 +222,28 @@ def test_a_scheduler_that_is_not_there_or_has_no_workers_is_said(monkeypatch):
         soon.setattr(run, "SECONDS_TO_ANSWER", 0.5)
         with (
             pytest.raises(CourseError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1'"),
-            _pool(1, "tcp://127.0.0.1:1"),
+            _pool(1, "tcp://127.0.0.1:1", warnings.warn),
         ):
             pass
     monkeypatch.setattr(run, "SECONDS_TO_JOIN", 0.5)
     with (
         LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         pytest.raises(CourseError, match="no worker has joined"),
-        _pool(1, cluster.scheduler_address),
+        _pool(1, cluster.scheduler_address, warnings.warn),
     ):
         pass
+
+
+def test_a_worker_that_cannot_tell_what_it_enforces_is_said(monkeypatch):
+    """One with an older package knows no such question; that it has one is no reason to end."""
+    monkeypatch.setattr(confine, "missing", lambda: {}["no such name"])
+    said = []
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        _pool(1, cluster.scheduler_address, said.append) as (_, width),
+    ):
+        assert width() > 0
+    assert said == ["1 of 1 workers do not tell what they enforce; have they this version of the package?"]
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes UTF-8 alone")

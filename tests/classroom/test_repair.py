@@ -235,6 +235,23 @@ def test_without_any_metadata_words_are_found_and_the_courses_stand_once(submitt
     assert kinds.count("markdown") == [cell.cell_type for cell in MASTER.cells].count("markdown")
 
 
+def test_pictures_of_one_name_are_told_apart(submitted):
+    other = {"sketch.png": {"image/png": "R0lGODlh"}}
+    cells = [words("![](attachment:sketch.png)", attachments=found) for found in (PICTURE, other, PICTURE)]
+    insert_below(submitted, "words-two-states", *cells)
+    result = repaired(submitted)
+    kept = next(cell for cell in result.notebook.cells if cell.id == "words-two-states")
+    assert kept.source.split("\n\n") == [
+        "![](attachment:sketch.png)",
+        "![](attachment:2-sketch.png)",
+        "![](attachment:sketch.png)",
+    ]
+    assert kept.attachments == {
+        "sketch.png": PICTURE["sketch.png"],
+        "2-sketch.png": other["sketch.png"],
+    }
+
+
 ODD_PICTURES = [7, {"a": 3}, {"a": {"image/png": 3}}, {"a": {}}, [{"a": {"image/png": "x"}}]]
 
 
@@ -313,6 +330,16 @@ def test_a_file_that_came_is_not_the_one_that_did_not():
     """Nor is an empty one: what became of it has to be told anew."""
     master = Master("scalar_lstm", RELEASED.read_text(encoding="utf-8"))
     assert Task("s", master, None).digest != Task("s", master, b"").digest
+
+
+@pytest.mark.parametrize("other", ["grader", "judges"])
+def test_a_worker_with_another_version_grades_nothing(other):
+    content = RELEASED.read_text(encoding="utf-8")
+    master = Master("scalar_lstm", content, "other") if other == "judges" else Master("scalar_lstm", content)
+    task = Task("s", master, RELEASED.read_bytes(), **({"grader": "other"} if other == "grader" else {}))
+    result = grade_one(task)
+    assert (result.status, result.digest) == (FAILED, "")
+    assert "another version of the course's package" in result.notes[0]
 
 
 def test_what_was_not_handed_in_scores_0_and_says_so():

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import nbgrader.server_extensions.formgrader
@@ -49,6 +50,13 @@ def notebook():
         {"application/vnd.jupyter.widget-view+json": {"model_id": "</script><script>ran('widget')</script>"}},
     ]
     outputs = [new_output("display_data", data=data) for data in shown]
+    # Templates write these without quotation marks.
+    said = [
+        {"image/png": {"width": "1 onerror=ran('width')", "height": 3}},
+        {"filenames": {"image/png": "https://example.org/who-looks.png"}},
+        {"isolated": True},
+    ]
+    outputs += [new_output("display_data", data={"image/png": PNG}, metadata=about) for about in said]
     outputs += [
         new_output("stream", name="stdout", text=EVIL),
         new_output("error", ename=EVIL, evalue=EVIL, traceback=[EVIL]),
@@ -114,6 +122,8 @@ def test_nothing_of_a_students_html_could_run(template):
     assert running(html) == []
     soup = BeautifulSoup(html, "html.parser")
     assert soup.find(id="words-one-comment") is None
+    assert "who-looks" not in html
+    assert soup.find("img", height="3") is not None
     inside = soup.select_one("#notebook-container")
     assert [element.name for element in inside(["iframe", "form", "style", "script", "svg"])] == []
 
@@ -155,7 +165,12 @@ def test_nothing_runs_in_a_browser(template):
             opened.route("**/*", lambda route: route.abort())
             opened.route("**/graded", served(page(template, config)))
             opened.goto("http://course.test/graded", wait_until="domcontentloaded")
-            opened.wait_for_timeout(300)
+            began = time.monotonic()
+            if not told:
+                opened.wait_for_function("['script', 'img', 'svg'].every((one) => happened.includes(one))")
+                patience = 1000 * (time.monotonic() - began)
+            else:
+                opened.wait_for_timeout(300 + 2 * patience)
             told.append(set(opened.evaluate("happened")))
         browser.close()
     assert {"script", "img", "svg"} <= told[0]
@@ -169,6 +184,10 @@ def test_nothing_runs_in_a_browser(template):
         ("<SCRIPT>x</SCRIPT>text", "text"),
         ("<scr<script>x</script>ipt>y", None),
         ('<img src="https://example.org/who-looks.png" alt="far">', '<img alt="far">'),
+        ("A <title> is <object>, a <script> not.", "A  is , a  not."),
+        ('<div class="full-credit">m</div>', "<div>m</div>"),
+        ('<span class="k score">m</span>', "<span>m</span>"),
+        ('<span class="k">m</span>', '<span class="k">m</span>'),
         ('<img src="data:text/html;base64,AAAA" alt="page">', '<img alt="page">'),
         ('<a href=" JavaScript:x">l</a>', "<a>l</a>"),
         (

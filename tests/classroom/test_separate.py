@@ -451,6 +451,9 @@ DISKS = {
         "import os, time\nkept = []\nfor k in range(9):\n    kept.append(open('x', 'wb', buffering=0))\n"
         "    kept[-1].write(b'x' * 2**25)\n    os.remove('x')\ntime.sleep(60)"
     ),
+    "beside its folder": (
+        "import time\nfor k in range(9):\n    open(f'../sockets/{k}', 'wb').write(b'x' * 2**25)\ntime.sleep(60)"
+    ),
     "empty ones": "for k in range(10**7):\n    open(f'{k}', 'wb').close()",
 }
 
@@ -468,6 +471,10 @@ def test_files_that_fill_the_disk_end_the_kernel(solved, monkeypatch, name):
 
 
 NOBODYS = {
+    "hidden from its user": (
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+        "if libc.prctl(4, 0, 0, 0, 0):\n    raise PermissionError(ctypes.get_errno())"
+    ),
     "memfd": "import os\nos.memfd_create('x')",
     "shared segment": (
         "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
@@ -478,7 +485,7 @@ NOBODYS = {
 
 @pytest.mark.skipif(not confine.enforcement()["network"], reason="no seccomp here")
 @pytest.mark.parametrize("name", NOBODYS)
-def test_memory_that_belongs_to_no_process_is_refused(solved, name):
+def test_memory_that_nobody_could_count_is_refused(solved, name):
     nb, scores, _ = grade(with_cell(solved, NOBODYS[name]))
     assert scores == FULL
     [own] = [cell for cell in nb.cells if cell.get("id") == "own"]

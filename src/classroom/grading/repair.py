@@ -8,6 +8,7 @@ Words that stand below an answer cell that was left as it was are the answer.
 import ast
 import copy
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -285,8 +286,7 @@ def _find_words(
         if not words:
             continue
         between[after] = [own for own in between[after] if own.cell_type != "markdown"]
-        pictures = {key: data for own in words for key, data in own.get("attachments", {}).items()}
-        text = "\n\n".join(own.source for own in words)
+        text, pictures = _joined(words)
         pieces[name] = [{"cell_type": "markdown", "source": text, "attachments": pictures}]
         notes.append(f"the answer to '{name}' was found below its cell")
 
@@ -308,6 +308,22 @@ def _answer(cell: NotebookNode, came: list[dict[str, Any]], notes: list[str]) ->
     written = [piece for piece in came if piece["source"].strip() not in ("", cell.source.strip())] or came[
         :1
     ]
-    cell.source = "\n\n".join(piece["source"] for piece in written)
+    cell.source, pictures = _joined(written)
     if cell.cell_type == "markdown":
-        _with(cell, {name: data for piece in written for name, data in piece.get("attachments", {}).items()})
+        _with(cell, pictures)
+
+
+def _joined(pieces: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, dict[str, str]]]:
+    """Cells one after another as one, with the pictures of all: editors give a picture the same name in every cell."""
+    texts: list[str] = []
+    pictures: dict[str, dict[str, str]] = {}
+    for number, piece in enumerate(pieces, start=1):
+        text = piece["source"]
+        for name, data in piece.get("attachments", {}).items():
+            own = name
+            if pictures.get(name, data) != data:
+                own = f"{number}-{name}"
+                text = text.replace(f"attachment:{name}", f"attachment:{own}")
+            pictures[own] = data
+        texts.append(text)
+    return "\n\n".join(texts), pictures

@@ -160,7 +160,7 @@ def renamed(folder: Path, found: list[Master]) -> dict[str, str]:
 
 @contextmanager
 def _pool(
-    workers: int, scheduler: str | None, say: Callable[[str], None] = lambda _: None
+    workers: int, scheduler: str | None, say: Callable[[str], None]
 ) -> Iterator[tuple[Callable[[Task], Any], Callable[[], int]]]:
     """A Dask cluster of this machine's, or the one at an address: what takes tasks, and what tells how many it works on.
 
@@ -209,7 +209,12 @@ def _pool(
                 raise CourseError(
                     f"no worker has joined {scheduler} within {SECONDS_TO_JOIN:.0f} seconds"
                 ) from None
-            unbound = sorted(set(client.run(confine.missing).values()) - {""})
+            told = client.run(confine.missing, on_error="return").values()
+            unbound = sorted({sentence for sentence in told if isinstance(sentence, str)} - {""})
+            if silent := sum(not isinstance(sentence, str) for sentence in told):
+                unbound.append(
+                    f"{silent} of {len(told)} workers do not tell what they enforce; have they this version of the package?"
+                )
         else:
             unbound = [sentence] if (sentence := confine.missing()) else []
         for sentence in unbound:
@@ -235,7 +240,7 @@ def grade_class(
     timeout: int = 120,
     again: bool = False,
     progress: bool = True,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] = warnings.warn,
 ) -> Summary:
     """Grade what has not been graded yet, in parallel; an interrupted run goes on where it stopped.
 
@@ -249,7 +254,7 @@ def grade_class(
         timeout: seconds that a cell may take.
         again: grade also what has been graded already.
         progress: whether to show a bar on stderr.
-        say: takes sentences for the instructor, such as what the workers' machines do not enforce.
+        say: takes sentences for the instructor, such as what the workers' machines do not enforce; by default warnings.
 
     Raises:
         CourseError: if the assignment was not generated, a student has handed in nothing or has a folder that is no id, the
@@ -300,7 +305,7 @@ def _grade(
     workers: int,
     scheduler: str | None,
     timeout: int,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None],
 ) -> Iterator[tuple[str, float]]:
     """Send tasks out, a few more than there are workers; write down and name each student whose last notebook is back."""
     from distributed import KilledWorker, wait
@@ -381,7 +386,9 @@ def grade_each(
     with Store(database(course)) as store:
         found = masters(store.gradebook, assignment, course / "exercises" / assignment)
         if students:
-            for student, _ in _grade(course, assignment, students, found, store, workers, None, timeout):
+            for student, _ in _grade(
+                course, assignment, students, found, store, workers, None, timeout, warnings.warn
+            ):
                 yield student
 
 

@@ -44,6 +44,16 @@ def judges() -> str:
     return sha.hexdigest()
 
 
+@functools.cache
+def grader() -> str:
+    """A hash of what grades: this package."""
+    package = Path(__file__).parents[1]
+    sha = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        sha.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return sha.hexdigest()
+
+
 @dataclass(frozen=True)
 class Master:
     """One notebook of an assignment as the grader needs it.
@@ -74,6 +84,7 @@ class Task:
         content: the file as it came; None if there is none.
         timeout: seconds that a cell may take.
         file: the file's name, where that is not the notebook's.
+        grader: a hash of what grades, as the grader has it.
     """
 
     student: str
@@ -81,6 +92,7 @@ class Task:
     content: bytes | None
     timeout: int = 120
     file: str = ""
+    grader: str = field(default_factory=grader)
 
     @property
     def digest(self) -> str:
@@ -122,7 +134,7 @@ def grade_one(task: Task) -> Result:
     Args:
         task: what to grade.
     """
-    if task.master.judges != judges():
+    if (task.master.judges, task.grader) != (judges(), grader()):
         return not_graded(
             task, "the worker that took it has another version of the course's package than the grader"
         )

@@ -6,6 +6,7 @@ only what POSIX offers; `enforcement` says which.
 """
 
 import os
+import re
 import secrets
 import sys
 from collections.abc import Callable
@@ -32,6 +33,10 @@ __all__ = [
     "readable_paths",
     "tell",
 ]
+
+
+# prctl's first argument to change whether a process may be looked at.
+PR_SET_DUMPABLE = 4
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,9 @@ def enforcement() -> dict[str, bool]:
         and sys.platform.startswith("linux")
         and (os.geteuid() != 0 or another_user()),
         "a user id of its own": another_user(),
+        "memory and disk of all its processes together": fork
+        and sys.platform.startswith("linux")
+        and (not another_user() or _may_look()),
     }
 
 
@@ -188,6 +196,12 @@ def _owner(entry: Path) -> int | None:
         return entry.stat().st_uid
     except OSError:
         return None
+
+
+def _may_look() -> bool:
+    """Whether this process may see the memory and the open files of other users' processes: CAP_SYS_PTRACE."""
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return bool(found and int(found[1], 16) & 1 << 19)
 
 
 def _landlock() -> Any:
@@ -300,6 +314,8 @@ def _filter(seccomp: Any, more: tuple[str, ...]) -> None:
     for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
         for name in ("socket", "socketpair"):
             rules.add_rule(refuse, name, seccomp.Arg(1, seccomp.MASKED_EQ, 0xF, kind))
+    # A process that hides its memory and its open files from its own user could not be watched.
+    rules.add_rule(refuse, "prctl", seccomp.Arg(0, seccomp.EQ, PR_SET_DUMPABLE))
     for name in (
         *more,
         "connect",  # a service of this machine's behind a Unix socket may take the grader's user id for a password

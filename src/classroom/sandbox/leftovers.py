@@ -139,7 +139,7 @@ def disk_of(uid: int | None, session: int, folder: Path, enough: int) -> int:
     Args:
         uid: the kernel's user id; None if it has none of its own.
         session: its session, by which its processes are told then.
-        folder: the folder that it may write to.
+        folder: the folder that holds all that it may write to.
         enough: where this much is found, the rest is not looked at.
     """
     found: dict[int, int] = {}

@@ -195,24 +195,26 @@ class ConfinedProvisioner(LocalProvisioner):
         self.pgid = None
         self._over = threading.Event()
         if sys.platform.startswith("linux"):
-            threading.Thread(target=self._watch, args=(uid, work), daemon=True).start()
+            threading.Thread(target=self._watch, args=(uid, folder), daemon=True).start()
         await self._come_up(manager)
         return self.connection_info
 
-    def _watch(self, uid: int | None, work: Path) -> None:
+    def _watch(self, uid: int | None, folder: Path) -> None:
         """End a kernel that holds too much together with its children and what they share, which no limit of theirs counts."""
         assert self._over is not None
         limits = self.limits
         while not self._over.wait(LOOK):
             if (
                 memory_of(uid, self.pid) > limits.memory_bytes
-                or disk_of(uid, self.pid, work, limits.disk_bytes) > limits.disk_bytes
+                or disk_of(uid, self.pid, folder, limits.disk_bytes) > limits.disk_bytes
             ):
                 self.ending = True  # nobody else's doing
                 if uid is not None:
                     end_processes_of(uid)
                 else:
                     end_session(self.pid)
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.killpg(self.pid, signal.SIGKILL)
                 return
 
     async def _come_up(self, manager: "ConfinedKernelManager") -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from refcells.autotest.calls import Unfit
 
-__all__ = ["FORBIDDEN", "Above", "Rule", "forbidden_in", "forbidding", "refused"]
+__all__ = ["FORBIDDEN", "Cell", "Rule", "forbidden_in", "forbidding", "refused"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Above:
-    """A cell above a test.
+class Cell:
+    """A cell of a notebook.
 
     Attributes:
         source: its code.
@@ -64,7 +64,8 @@ BEHIND = (
 HIDING = (
     *BEHIND,
     *("torch.compile", "torch.export", "torch.fx", "torch.overrides", "torch.utils._python_dispatch"),
-    *("torch._dynamo", "_thread", "threading", "concurrent", "multiprocessing", "ctypes"),
+    *("torch._dynamo", "torch.multiprocessing", "_thread", "threading", "concurrent", "multiprocessing"),
+    *("asyncio", "ctypes"),
 )
 OPERATIONS = (
     *("rnn_tanh", "rnn_relu", "rnn_tanh_cell", "rnn_relu_cell", "lstm", "lstm_cell", "gru", "gru_cell"),
@@ -79,7 +80,6 @@ def _cell(kind: str, functions: tuple[str, ...]) -> Rule:
         names=(
             *(f"{place}.{name}" for place in PLACES for name in (kind, "RNNBase")),
             *(f"torch.{name}" for name in functions),
-            *BEHIND,
         ),
         bases=tuple(f"{place}.{name}" for place in PLACES for name in (f"{kind}Cell", "RNNCellBase")),
         operations=OPERATIONS,
@@ -204,7 +204,7 @@ def _parsed(text: str) -> ast.Module:
         return ast.parse(_MAGIC.sub(r"\1pass", text))
 
 
-def refused(rule: Rule, source: str, before: Iterable[Above] = ()) -> str | None:
+def refused(rule: Rule, source: str, before: Iterable[Cell] = ()) -> str | None:
     """What is forbidden in an answer's source or beside it, in a sentence; None if nothing is.
 
     Args:
@@ -214,7 +214,7 @@ def refused(rule: Rule, source: str, before: Iterable[Above] = ()) -> str | None
             behind which its step could hide.
     """
     names = _Names()
-    for cell in (*before, Above(source)):
+    for cell in (*before, Cell(source)):
         names.used.clear()
         names.bases.clear()
         try:

@@ -130,11 +130,11 @@ def trained_until(
             lambda generator: function(_classifier("gru", 1.0, seed), steps, most, generator), seed
         )
         # Too few updates to learn anything: the last one is not at a measurement.
-        _trained_once(function, "lstm", 0.0, 4 * steps, 30, seed)
+        _trained_once(function, "lstm", 0.0, 4 * steps, 30, seed, seed)
         best, late = -1.0, False
         parameters: list[Array] = []
         for attempt in range(3):
-            score, updates, came = _trained_once(function, "gru", 3.0, steps, most, seed + 2 * attempt)
+            score, updates, came = _trained_once(function, "gru", 3.0, steps, most, seed + 2 * attempt, seed)
             if score >= enough and updates == most:
                 late = True
                 continue
@@ -152,7 +152,13 @@ def trained_until(
 
 
 def _trained_once(
-    function: Callable[..., Any], kind: str, bias: float, steps: int, most: int, seed: int
+    function: Callable[..., Any],
+    kind: str,
+    bias: float,
+    steps: int,
+    most: int,
+    seed: int,
+    seed_held_out: int,
 ) -> tuple[float, int, list[Array]]:
     """One call: the trained model's accuracy on fresh sequences, the number of updates, and its parameters."""
     model = _classifier(kind, bias, seed)
@@ -169,7 +175,7 @@ def _trained_once(
         result = function(model, steps, most, torch.Generator().manual_seed(seed))
     elapsed = time.perf_counter() - started
     _check_result(result, made, elapsed)
-    x, y = remember_first(512, steps, K, generator=torch.Generator().manual_seed(seed + 1))
+    x, y = remember_first(trained_probes.HELD_OUT, steps, K, generator=trained_probes.held_out(seed_held_out))
     with torch.no_grad():
         score = accuracy(model(x), y)
     if abs(result["accuracy"] - score) > 0.15:
@@ -189,7 +195,7 @@ def compared(
         best = -1.0
         parameters: dict[str, list[Array]] = {}
         for attempt in range(3):
-            reported, came = _compared_once(function, steps, bias, most, seed + attempt)
+            reported, came = _compared_once(function, steps, bias, most, seed + 2 * attempt)
             shares = trained_probes.shares_remembered(came, steps, seed)
             if any(abs(reported[kind] - share) > 0.15 for kind, share in shares.items()):
                 raise Unfit("an accuracy in its result is not that of the trained model on fresh sequences")

@@ -15,6 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from refcells.autotest import trained_probes
 from refcells.autotest.calls import Unfit
+from refcells.autotest.trained_probes import HELD_OUT
 from refcells.tasks import remember_first
 from refcells.training import accuracy
 
@@ -276,7 +277,7 @@ def _check_taken(own: float, taken: float, enough: float, kind: str) -> None:
 
 
 def _trained(
-    function: Callable[..., Any], steps: int, symbols: int, most: int, seed: int, held_out: int
+    function: Callable[..., Any], steps: int, symbols: int, most: int, seed: int, seed_held_out: int
 ) -> tuple[float, list[Array]]:
     """Accuracy of one trained model on sequences that it was not trained on, and its parameters."""
 
@@ -288,12 +289,14 @@ def _trained(
         model = function(steps, torch.Generator().manual_seed(seed))
     if not isinstance(model, nn.Module):
         raise Unfit(f"a {type(model).__name__} came back; expected the trained model")
-    x, y = remember_first(512, steps, symbols, generator=torch.Generator().manual_seed(held_out + 1))
+    x, y = remember_first(HELD_OUT, steps, symbols, generator=trained_probes.held_out(seed_held_out))
     with torch.no_grad():
         scores = model(x)
-    if not isinstance(scores, torch.Tensor) or scores.shape != (512, symbols):
+    if not isinstance(scores, torch.Tensor) or scores.shape != (HELD_OUT, symbols):
         came = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
-        raise Unfit(f"the model's scores for 512 sequences are {came}; expected shape (512, {symbols})")
+        raise Unfit(
+            f"the model's scores for {HELD_OUT} sequences are {came}; expected shape ({HELD_OUT}, {symbols})"
+        )
     return accuracy(scores, y), trained_probes.parameters_of(model.parameters())
 
 

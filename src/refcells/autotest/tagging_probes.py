@@ -169,7 +169,7 @@ def _trained(
     most: int,
     enough: float,
     seed: int,
-    held_out: int,
+    seed_held_out: int,
 ) -> tuple[float, list[Array]]:
     """Accuracy of one trained model on sequences that it was not trained on, and its parameters."""
 
@@ -182,7 +182,7 @@ def _trained(
     if not isinstance(model, nn.Module):
         raise Unfit(f"{a_or_an(type(model).__name__)} came back; expected the trained model")
     x, y, lengths = tagging(
-        HELD_OUT, steps, generator=torch.Generator().manual_seed(held_out + 1), shortest=shortest
+        HELD_OUT, steps, generator=trained_probes.held_out(seed_held_out), shortest=shortest
     )
     with torch.no_grad():
         scores = model(x, lengths)

@@ -24,6 +24,7 @@ __all__ = [
     "ASKED",
     "HELD_OUT",
     "both_remembered",
+    "held_out",
     "parameters_of",
     "remembered",
     "remembered_by_gru",
@@ -45,7 +46,9 @@ ASKED = {
     "gru": "LastStepClassifier(nn.GRU(8, 32, batch_first=True), 32, 8)",
     "tagger": "Tagger(2, 16, 4)",
 }
-LAYERS: dict[str, Any] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU, "tagger": nn.GRU}
+LAYERS: dict[str, Any] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+# Blocks that stand on one another in a layer's recurrent weights: a gate's or a candidate's each.
+BLOCKS = {"rnn": 1, "lstm": 4, "gru": 3, "tagger": 3}
 
 
 def parameters_of(parameters: Iterable[Tensor]) -> list[Array]:
@@ -57,7 +60,7 @@ def remembered(
     parameters: Any, steps: int, symbols: int, most: int, enough: float, seed: int, kind: str
 ) -> float:
     """Share of held-out symbols that a classifier with these parameters names."""
-    return _share_remembered(parameters, steps, seed, kind)
+    return _share_remembered(parameters, steps, seed, kind, symbols)
 
 
 def remembered_by_gru(parameters: Any, steps: int, most: int, enough: float, seed: int) -> float:
@@ -79,20 +82,21 @@ def shares_remembered(parameters: Any, steps: int, seed: int) -> dict[str, float
 
 def tagged(parameters: Any, steps: int, shortest: int, most: int, enough: float, seed: int) -> float:
     """Share of held-out tags that a bidirectional tagger with these parameters gets right."""
-    x, y, lengths = tagging(HELD_OUT, steps, generator=_held_out(seed), shortest=shortest)
+    x, y, lengths = tagging(HELD_OUT, steps, generator=held_out(seed), shortest=shortest)
     model = _model("tagger", parameters)
     with torch.no_grad():
         return accuracy(model(x, lengths), y)
 
 
-def _share_remembered(parameters: Any, steps: int, seed: int, kind: str) -> float:
-    x, y = remember_first(HELD_OUT, steps, SYMBOLS, generator=_held_out(seed))
+def _share_remembered(parameters: Any, steps: int, seed: int, kind: str, symbols: int = SYMBOLS) -> float:
+    x, y = remember_first(HELD_OUT, steps, symbols, generator=held_out(seed))
     model = _model(kind, parameters)
     with torch.no_grad():
         return accuracy(model(x), y)
 
 
-def _held_out(seed: int) -> torch.Generator:
+def held_out(seed: int) -> torch.Generator:
+    """Draws the sequences that a question's models are asked about; none of their trainings has this seed."""
     return torch.Generator().manual_seed(seed + 1)
 
 
@@ -103,10 +107,8 @@ def _model(kind: str, parameters: Any) -> nn.Module:
         Unfit: if they are not that model's.
     """
     arrays = _arrays(parameters)
-    if len(arrays) > 1 and (arrays[0].ndim, arrays[1].ndim) == (2, 1):
-        # The linear layer was made first.
-        arrays = [*arrays[2:], *arrays[:2]]
-    hidden = arrays[1].shape[-1] if len(arrays) > 1 and arrays[1].ndim == 2 else 0
+    blocks = BLOCKS[kind]
+    hidden = next((a.shape[1] for a in arrays if a.ndim == 2 and a.shape[0] == blocks * a.shape[1]), 0)
     if not 0 < hidden <= MOST_UNITS:
         raise _other(kind, arrays)
     # Making a module draws parameters that nobody needs from PyTorch's own generator.
@@ -116,12 +118,18 @@ def _model(kind: str, parameters: Any) -> nn.Module:
             model: nn.Module = EveryStepClassifier(layer, 2 * hidden, TAGS)
         else:
             model = LastStepClassifier(LAYERS[kind](SYMBOLS, hidden, batch_first=True), hidden, SYMBOLS)
-    own = list(model.parameters())
-    if [array.shape for array in arrays] != [tuple(parameter.shape) for parameter in own]:
-        raise _other(kind, arrays)
+    left = list(arrays)
+    if [array.ndim for array in left[:2]] == [2, 1]:
+        left = [*left[2:], *left[:2]]  # the linear layer was made first
     with torch.no_grad():
-        for parameter, array in zip(own, arrays, strict=True):
-            parameter.copy_(torch.from_numpy(array))
+        for parameter in model.parameters():
+            # In any order, as groups of an optimiser may have them; of one shape, in the order in which they came.
+            place = next((k for k, a in enumerate(left) if a.shape == tuple(parameter.shape)), None)
+            if place is None:
+                raise _other(kind, arrays)
+            parameter.copy_(torch.from_numpy(left.pop(place)))
+    if left:
+        raise _other(kind, arrays)
     return model
 
 
