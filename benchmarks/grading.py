@@ -107,7 +107,8 @@ def class_of(folder: Path, notebook: Notebook, students: int) -> Path:
     random.Random(0).shuffle(kinds)
     for k, kind in enumerate(kinds):
         nb = submission(kind, released, model, notebook.name)
-        nb.cells.append(nbformat.v4.new_markdown_cell(f"Student {k}", id=f"own-{k}"))
+        # Not at the end: words below an answer cell that was left alone are the answer.
+        nb.cells.insert(0, nbformat.v4.new_markdown_cell(f"Student {k}", id=f"own-{k}"))
         _hand_in(course, notebook.name, k, nb)
     return course
 

@@ -15,10 +15,12 @@ pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is no
 
 
 def make(*arguments, cwd=ROOT, **environment):
+    """As from a terminal: a make that runs these tests would hand its own flags on."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     return subprocess.run(
         ["make", *arguments],
         cwd=cwd,
-        env={**os.environ, **environment},
+        env={**own, **environment},
         capture_output=True,
         text=True,
         timeout=120,

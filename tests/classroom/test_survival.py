@@ -166,7 +166,7 @@ def test_a_worker_that_dies_with_a_task_again_and_again_is_a_status_and_the_batc
     sent = []
 
     @contextmanager
-    def pool(workers, scheduler):
+    def pool(workers, scheduler, say):
         yield lambda task: sent.append(task.student) or Lost(task), lambda: 1
 
     monkeypatch.setattr("distributed.wait", first)
