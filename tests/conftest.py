@@ -1,7 +1,8 @@
-"""For all tests: those that take minutes run on demand."""
+"""For all tests: those that take minutes run on demand, and a training on one thread."""
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker(skip)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """PyTorch on one thread: two give another trajectory, and small models are slower with several."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

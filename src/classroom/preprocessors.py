@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_code_cell
 from nbgrader import utils

@@ -16,13 +16,7 @@ SCORED = [name for name, asked in questions().items() if asked.score]
 CHANCE = 0.3
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small models are slower with several, and much slower on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Elsewhere:

@@ -1,8 +1,10 @@
 """The book's sources, taken apart for the tests: pages, code cells and their options."""
 
+import importlib.util
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -24,6 +26,16 @@ class CodeCell:
         """Whether the last line draws one of the course's figures."""
         last = self.code.strip().splitlines()[-1]
         return last.startswith("figures.")
+
+
+def loaded(path: Path) -> ModuleType:
+    """A module that stands in no package, such as an extension of the site."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def pages() -> list[Path]:

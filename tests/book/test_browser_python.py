@@ -3,7 +3,6 @@
 import base64
 import dataclasses
 import hashlib
-import importlib.util
 import io
 import json
 import math
@@ -14,17 +13,10 @@ import tarfile
 import zipfile
 
 import pytest
-from pages import BOOK, ROOT
+from pages import BOOK, ROOT, loaded
 
 pytest.importorskip("sphinx")
 sys.path.insert(0, str(BOOK / "_ext"))
-
-
-def loaded(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

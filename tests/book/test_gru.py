@@ -11,14 +11,7 @@ from refcells.experiments import load  # noqa: E402
 from refcells.figures import gru_measure, remember, style  # noqa: E402
 from refcells.figures.gru_measure import TERMS, jacobian_terms, measure_terms  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Two threads give another trajectory."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def seeded(seed=0):

@@ -1,23 +1,19 @@
 """What book/_ext/light_pages.py takes off a page, and what it must leave there."""
 
 import base64
-import importlib.util
 import io
 import re
 from pathlib import Path
 
 import pytest
-from pages import BOOK
+from pages import BOOK, loaded
 
 pytest.importorskip("sphinx")
 
 
 @pytest.fixture(scope="module")
 def pages():
-    spec = importlib.util.spec_from_file_location("light_pages", BOOK / "_ext" / "light_pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(BOOK / "_ext" / "light_pages.py")
 
 
 HTML = """<!DOCTYPE html><html><head>

@@ -8,14 +8,7 @@ torch = pytest.importorskip("torch")
 from refcells import lstm_forward  # noqa: E402
 from refcells.figures import measure  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Two threads give another trajectory."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def seeded(seed=0):

@@ -12,14 +12,7 @@ from refcells import rnn_backward, rnn_forward, scalar, truncated_backward  # no
 from refcells.experiments import load  # noqa: E402
 from refcells.figures import measure, measure_bptt  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Two threads give another trajectory."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def seeded(seed=0):

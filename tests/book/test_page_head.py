@@ -1,6 +1,5 @@
 """What a page says of itself, the sitemap, and 404.html: book/_ext/page_head.py."""
 
-import importlib.util
 import io
 import os
 import shutil
@@ -11,17 +10,14 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 from bs4 import BeautifulSoup
-from pages import BOOK, CHROMIUM_FLAGS
+from pages import BOOK, CHROMIUM_FLAGS, loaded
 
 pytest.importorskip("sphinx")
 
 
 @pytest.fixture(scope="module")
 def head():
-    spec = importlib.util.spec_from_file_location("page_head", BOOK / "_ext" / "page_head.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(BOOK / "_ext" / "page_head.py")
 
 
 def course(tmp_path: Path, base: str = "") -> SimpleNamespace:
@@ -209,10 +205,7 @@ def test_the_card_is_as_large_as_messages_show_it():
 
 @pytest.fixture(scope="module")
 def icons():
-    spec = importlib.util.spec_from_file_location("icons", BOOK / "_ext" / "icons.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(BOOK / "_ext" / "icons.py")
 
 
 def test_the_icons_are_drawn_from_the_sign(icons, head):

@@ -1,6 +1,5 @@
 """Links that open an exercise on Colab and Binder, where the repository has an address: book/_ext/run_elsewhere.py."""
 
-import importlib.util
 import os
 import stat
 from types import SimpleNamespace
@@ -8,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
-from pages import BOOK
+from pages import BOOK, loaded
 
 pytest.importorskip("sphinx")
 
@@ -17,10 +16,7 @@ ROOT = BOOK.parent
 
 @pytest.fixture(scope="module")
 def elsewhere():
-    spec = importlib.util.spec_from_file_location("run_elsewhere", BOOK / "_ext" / "run_elsewhere.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(BOOK / "_ext" / "run_elsewhere.py")
 
 
 TARGETS = (

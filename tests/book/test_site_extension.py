@@ -1,20 +1,16 @@
 """The site's own Sphinx extension: what keys the cache, and what it takes off a page."""
 
-import importlib.util
 from types import SimpleNamespace
 
 import pytest
-from pages import BOOK
+from pages import BOOK, loaded
 
 pytest.importorskip("sphinx")
 
 
 @pytest.fixture(scope="module")
 def site():
-    spec = importlib.util.spec_from_file_location("course_site", BOOK / "_ext" / "course_site.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(BOOK / "_ext" / "course_site.py")
 
 
 def test_the_cache_key_follows_code_and_exercises(site, tmp_path):

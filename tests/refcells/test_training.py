@@ -16,13 +16,7 @@ def seeded(seed):
     return torch.Generator().manual_seed(seed)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Two threads give another trajectory."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def first_symbol(seed=1, layer=torch_cells.GRU, **options):

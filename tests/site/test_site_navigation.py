@@ -104,15 +104,19 @@ def results(page) -> list[str]:
     ]
 
 
-def test_a_word_typed_into_the_search_finds_its_page(page, address):
-    page.goto(f"{address}/{PAGES[0]}.html")
-    page.locator(".search-button__button:visible").first.click()
+def search_finds_the_lstm(page):
+    """Type into the search that is open; its page is among the first that are found."""
     field = page.locator("#pst-search-dialog input[name=q]")
     field.fill("forget gate")
     field.press("Enter")
     page.wait_for_url(re.compile(r"/search\.html\?q=forget"))
-    found = results(page)
-    assert f"{LSTM}.html" in found[:3]
+    assert f"{LSTM}.html" in results(page)[:3]
+
+
+def test_a_word_typed_into_the_search_finds_its_page(page, address):
+    page.goto(f"{address}/{PAGES[0]}.html")
+    page.locator(".search-button__button:visible").first.click()
+    search_finds_the_lstm(page)
     page.locator(f"#search-results ul.search li > a[href^='{LSTM}.html']").first.click()
     page.wait_for_url(at(address, LSTM))
 
@@ -216,12 +220,7 @@ def test_a_telephone_whose_browser_keeps_nothing_has_all_of_the_page(chromium, a
         page.wait_for_url(at(address, LSTM))
         page.wait_for_load_state("load")
         page.locator(".search-button__button:visible").first.tap()
-        field = page.locator("#pst-search-dialog input[name=q]")
-        field.fill("forget gate")
-        field.press("Enter")
-        page.wait_for_url(re.compile(r"/search\.html\?q=forget"))
-        found = results(page)
-        assert f"{LSTM}.html" in found[:3]
+        search_finds_the_lstm(page)
         page.locator(f"#search-results ul.search li > a[href^='{LSTM}.html']").first.tap()
         page.wait_for_url(at(address, LSTM))
         settled(page)
